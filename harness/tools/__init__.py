@@ -1,0 +1,1 @@
+"""Toolsets that the builtin agent offers: `terminal`, `files`, `python`."""

@@ -1,0 +1,1 @@
+"""Gates: pure functions from recorded scores to a decision. No clock, no I/O, no global state."""

@@ -1,0 +1,92 @@
+"""The regression gates: does the candidate break what worked? Pure comparisons of both arms on a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
+
+from skillopt.gates.decision import SuiteFinding
+from skillopt.gates.stats import fisher_worse_p, within_task_p
+
+CONFIRM_RUNS = 4
+CONFIRM_LEVEL = 0.10
+HARM_LEVEL = 0.05
+PASS_MARK = 1.0 - 1e-9
+
+
+class SuiteRun(BaseModel):
+    """One arm's run of one suite task: None means missing data. `violations` are policy rules broken."""
+
+    task_id: str
+    critical: bool
+    scores: list[float | None]
+    violations: list[str] = []
+
+    @property
+    def known(self) -> list[float]:
+        return [score for score in self.scores if score is not None]
+
+    @property
+    def passes(self) -> list[bool]:
+        return [score >= PASS_MARK for score in self.known]
+
+
+Arms = tuple[Mapping[str, SuiteRun], Mapping[str, SuiteRun]]
+
+
+def new_violations(new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun]) -> list[str]:
+    """Rules that the candidate broke on a task where the incumbent did not."""
+    found = []
+    for task_id, run in sorted(new.items()):
+        before = set(old[task_id].violations) if task_id in old else set()
+        found += [f"{task_id}: {rule}" for rule in sorted(set(run.violations) - before)]
+    return found
+
+
+def triggers(new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun]) -> list[str]:
+    """Critical tasks that the candidate failed and the incumbent passed: to be confirmed on fresh runs."""
+    return [
+        task_id
+        for task_id, run in sorted(new.items())
+        if run.critical and task_id in old and not all(run.passes) and any(old[task_id].passes)
+    ]
+
+
+def broken(new: SuiteRun, old: SuiteRun) -> bool:
+    """Whether fresh runs of both arms (without the one that triggered) confirm a loss."""
+    return fisher_worse_p(new.passes, old.passes) <= CONFIRM_LEVEL
+
+
+def judge_suite(suite: str, arms: Arms, confirmed: Mapping[str, tuple[SuiteRun, SuiteRun]]) -> SuiteFinding:
+    """The finding of a suite. `confirmed` holds the fresh runs of each triggered task."""
+    new, old = arms
+    shared = [task_id for task_id in sorted(new) if task_id in old and new[task_id].known and old[task_id].known]
+    finding = SuiteFinding(suite=suite, passed=True, checks=len(shared))
+    if not shared:
+        finding.reasons.append(f"the {suite} suite ran no check")
+    missing = sorted(set(new) - set(shared))
+    critical_missing = [task_id for task_id in missing if new[task_id].critical]
+    if critical_missing and shared:
+        finding.reasons.append(f"{len(critical_missing)} critical tasks have no result")
+    finding.reasons += [f"new policy violation in {item}" for item in new_violations(new, old)]
+    for task_id, (fresh_new, fresh_old) in confirmed.items():
+        passed = f"{sum(fresh_new.passes)}/{len(fresh_new.passes)}"
+        before = f"{sum(fresh_old.passes)}/{len(fresh_old.passes)}"
+        if broken(fresh_new, fresh_old):
+            finding.reasons.append(f"critical task {task_id} passes {passed}, before {before}")
+        else:
+            finding.notes.append(f"{task_id} failed once; fresh runs {passed}, before {before}")
+    finding.reasons += group_harm(new, old, shared)
+    finding.passed = not finding.reasons
+    return finding
+
+
+def group_harm(
+    new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun], shared: Sequence[str]
+) -> list[str]:
+    """Evidence that the suite as a whole got worse, beyond single critical tasks."""
+    if not shared:
+        return []
+    p = within_task_p([old[task_id].known for task_id in shared], [new[task_id].known for task_id in shared])
+    return [f"the suite as a whole got worse (p = {p:.2g})"] if p <= HARM_LEVEL else []

@@ -1,0 +1,191 @@
+"""The screen: faults of a patch that need no rollout to be seen. Static text rules; any finding refuses.
+
+It reads what the patch adds. Rules of this kind find careless and crude things; what is put in plain
+persuasive words is left to the regression gates and to people (docs/security.md gives the figures).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.errors import SkillError
+from harness.redact import Redactor
+from harness.skill import Skill
+from harness.verifiers.policy_rules import label_text
+from skillopt.gates.decision import ScreenFinding
+from skillopt.patch import Edit, Patch, PatchError, apply_patch
+from skillopt.reflect.merge import similarity
+
+MAX_BODY_CHARS, MAX_BODY_LINES = 15_000, 500
+MAX_EDIT_WORDS, MAX_ADDED_SHARE, FREE_GROWTH_CHARS = 120, 0.20, 1200
+REPEAT_LIKE = 0.85
+CODES = {
+    "DOES_NOT_APPLY": "an anchor does not stand in the skill exactly once",
+    "SPEC": "the result is not a valid skill",
+    "NO_CHANGE": "the text stays the same",
+    "SIZE": "the skill or the edit is too long",
+    "HIDDEN_CHAR": "characters that a reader cannot see",
+    "HIDDEN_MARKUP": "markup that a rendered page does not show",
+    "BLOB": "an encoded block that a reader cannot check",
+    "HOST": "an address of another machine",
+    "COMMAND": "a command that is dangerous, privileged or sends data away",
+    "LEAK": "a hidden answer or the id of a task",
+    "SECRET": "a secret",
+    "REPEAT": "an edit that was refused before",
+}
+HOST = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\b(?:\d{1,3}\.){3}\d{1,3}\b|[\w.+-]+@[\w-]+\.[a-z]{2,}"
+    r"|\b[\w-]+\.(?:com|net|org|io|dev|test|example|app|xyz|ru|cn)\b",
+    re.IGNORECASE,
+)
+MARKUP = re.compile(r"<!--|\[//\]:|<\s*(script|style|iframe|details|div|span|img)\b|display\s*:\s*none|</?skill", re.I)
+BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}|(?:\d{1,3}\s*,\s*){20,}|(?:\\x[0-9a-f]{2}){8,}", re.IGNORECASE)
+LONG_RUN = re.compile(r"\n{12,}|[ \t]{200,}")
+ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,\u00a0\u2009\u202f ]*(?:\.\d+)?")
+WORD_TOKEN = re.compile(r"[A-Za-z0-9][\w./-]*\w")
+
+
+class Secrets(BaseModel):
+    """What must not stand in a skill: hidden answers of all splits, and task ids."""
+
+    model_config = ConfigDict(frozen=True)
+
+    numbers: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+    task_ids: frozenset[str] = frozenset()
+
+
+def plain_number(text: str) -> str:
+    """A number without grouping marks, sign and trailing zeros: `98,231.40` and `98231.4` are the same."""
+    digits = re.sub(r"[,\s\u00a0\u2009\u202f+-]", "", text)
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def telling_number(text: str) -> bool:
+    """Whether a number is rare enough to give an answer away: large, or with cents, and not a year."""
+    whole, _, fraction = plain_number(text).partition(".")
+    if not whole.isdigit():
+        return False
+    if fraction:
+        return len(fraction) >= 2 and len(whole) >= 2
+    return len(whole) >= 4 and not (len(whole) == 4 and whole[:2] in ("19", "20")) and whole.strip("0") != "1"
+
+
+def added_text(old: Skill, new: Skill) -> str:
+    """The lines that the candidate has and the incumbent has not."""
+    before = set(old.body.splitlines())
+    return "\n".join(line for line in new.body.splitlines() if line not in before)
+
+
+def hidden_characters(text: str) -> list[str]:
+    """Names of format, private, unassigned and filler characters, and of mixed-script words."""
+    found = []
+    for char in text:
+        if ord(char) < 128 and (char in "\t\n\r" or char.isprintable()):
+            continue
+        category = unicodedata.category(char)
+        filler = char in "\u2800\u3164\u115f\u1160\uffa0" or 0xFE00 <= ord(char) <= 0xFE0E
+        if category in ("Cc", "Cf", "Co", "Cs", "Cn") or filler or 0xE0100 <= ord(char) <= 0xE01EF:
+            found.append(f"U+{ord(char):04X}")
+        elif 0xFF01 <= ord(char) <= 0xFF5E:
+            found.append(f"full-width U+{ord(char):04X}")
+    return found + [word for word in re.findall(r"\w+", text) if mixed_script(word)]
+
+
+def mixed_script(word: str) -> bool:
+    scripts = {unicodedata.name(char, "").split(" ")[0] for char in word if char.isalpha()}
+    return "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "CHEROKEE"})
+
+
+def decoded_parts(text: str) -> str:
+    """The text with readable base64 parts written out, so that a leak cannot hide in one."""
+    parts = [text]
+    for match in ENCODED.findall(text):
+        try:
+            parts.append(base64.b64decode(match + "=" * (-len(match) % 4), validate=True).decode())
+        except (binascii.Error, UnicodeDecodeError, ValueError):
+            continue
+    return "\n".join(parts)
+
+
+def leaks(text: str, secrets: Secrets) -> list[str]:
+    """Hidden answers and task ids that stand in `text`."""
+    full = decoded_parts(unicodedata.normalize("NFKC", text))
+    numbers = {plain_number(match) for match in NUMBER.findall(full)}
+    tokens = {token.lower() for token in WORD_TOKEN.findall(full)}
+    lowered = " ".join(full.lower().split())
+    found = [f"the number {n}" for n in sorted(numbers & secrets.numbers)]
+    found += [f"the text {t!r}" for t in sorted(secrets.texts) if t in tokens or (" " in t and t in lowered)]
+    return found + [f"the task id {t}" for t in sorted(secrets.task_ids & tokens)]
+
+
+def check_size(old: Skill, new: Skill, patch: Patch) -> list[str]:
+    found = []
+    if len(new.body) > MAX_BODY_CHARS or len(new.body.splitlines()) > MAX_BODY_LINES:
+        found.append(f"the skill would have {len(new.body)} characters ({MAX_BODY_CHARS} are allowed)")
+    if patch.origin == "reflection":
+        longest = max((len(edit.text.split()) for edit in patch.edits), default=0)
+        if longest > MAX_EDIT_WORDS:
+            found.append(f"an edit has {longest} words ({MAX_EDIT_WORDS} are allowed)")
+        growth = len(new.body) - len(old.body)
+        if growth > FREE_GROWTH_CHARS + MAX_ADDED_SHARE * len(old.body):
+            found.append(f"the patch adds {growth} characters")
+    return found
+
+
+def is_repeat(patch: Patch, refused: Sequence[Patch]) -> bool:
+    """Whether the same edits, or a single edit of them, were refused as a patch of their own."""
+    singles = [known.edits[0] for known in refused if len(known.edits) == 1]
+    return any(known.id == patch.id for known in refused) or any(
+        like(edit, known) for edit in patch.edits for known in singles
+    )
+
+
+def like(left: Edit, right: Edit) -> bool:
+    if left.op == "delete" or right.op == "delete":
+        return left.op == right.op and left.anchor == right.anchor
+    return similarity(left.text, right.text) >= REPEAT_LIKE
+
+
+def check_text(text: str, secrets: Secrets, redactor: Redactor) -> Iterable[tuple[str, str]]:
+    """(code, detail) of every fault in an added text."""
+    hidden = hidden_characters(text)
+    if hidden or LONG_RUN.search(text):
+        yield "HIDDEN_CHAR", ", ".join(hidden[:5]) or "a long run of blank"
+    for code, pattern in (("HIDDEN_MARKUP", MARKUP), ("BLOB", BLOB), ("HOST", HOST)):
+        match = pattern.search(text)
+        if match:
+            yield code, match.group(0)[:60]
+    for event in label_text(text):
+        yield "COMMAND", f"{event.rule}: {event.detail[:80]}"
+    for leak in leaks(text, secrets):
+        yield "LEAK", leak
+    if redactor.text(text) != text:
+        yield "SECRET", "a known secret or something of its shape"
+
+
+def screen(
+    old: Skill, patch: Patch, secrets: Secrets, refused: Sequence[Patch], redactor: Redactor
+) -> tuple[Skill | None, list[ScreenFinding]]:
+    """The candidate, None when there is none, and the faults. No fault at all: it may be tested."""
+    try:
+        new = apply_patch(old, patch)
+    except PatchError as error:
+        return None, [ScreenFinding(code="DOES_NOT_APPLY", detail=error.message)]
+    except SkillError as error:
+        return None, [ScreenFinding(code="SPEC", detail=error.message)]
+    faults: list[tuple[str, str]] = []
+    if " ".join(new.text.split()) == " ".join(old.text.split()):
+        faults.append(("NO_CHANGE", CODES["NO_CHANGE"]))
+    faults += [("SIZE", detail) for detail in check_size(old, new, patch)]
+    faults += check_text(added_text(old, new), secrets, redactor)
+    if is_repeat(patch, refused):
+        faults.append(("REPEAT", CODES["REPEAT"]))
+    return new, [ScreenFinding(code=code, detail=detail) for code, detail in faults]

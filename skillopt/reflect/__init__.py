@@ -1,0 +1,1 @@
+"""Reflection: failed trajectories to evidence, evidence to edits, edits merged and ranked."""

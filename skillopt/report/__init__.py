@@ -1,0 +1,1 @@
+"""Reports: the data, and how it looks in a terminal."""
