@@ -184,9 +184,7 @@ class TrajectoryStore:
 
     def spent(self, run_id: str) -> dict[str, float]:
         """Rollouts, tokens and money of a run, the optimizer's share included."""
-        (rollouts,) = self._db.execute(
-            "select count(*) from rollouts where run_id = ?", [run_id]
-        ).fetchone()
+        (rollouts,) = self._db.execute("select count(*) from rollouts where run_id = ?", [run_id]).fetchone()
         tokens, cost = self._db.execute(
             "select coalesce(sum(tokens), 0), coalesce(sum(cost), 0) from completions where run_id = ?",
             [run_id],

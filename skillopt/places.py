@@ -36,7 +36,12 @@ def shipped_skills() -> list[str]:
 
 def find_taskset(where: str, root: Path, base: Path) -> Path:
     """A task set named by path (from the project or from `base`) or by name (the project's, then ours)."""
-    for folder in (root / "tasksets" / where, base / where, root / where, shipped_root() / "tasksets" / where):
+    for folder in (
+        root / "tasksets" / where,
+        base / where,
+        root / where,
+        shipped_root() / "tasksets" / where,
+    ):
         if (folder / "taskset.toml").is_file():
             return folder.resolve()
     raise TaskError(f"There is no task set {where}.", f"Make one in {root / 'tasksets' / where}.")
@@ -87,7 +92,9 @@ def copy_shipped(skill: str, cwd: Path, notes: list[str]) -> Path:
                 partial.rename(target)
                 notes.append(f"Copied the shipped {kind.removesuffix('s')} {skill} to {target}.")
     except OSError as error:
-        raise SetupError(f"{cwd} cannot be written: {error.strerror}.", "Run from a folder that is.") from error
+        raise SetupError(
+            f"{cwd} cannot be written: {error.strerror}.", "Run from a folder that is."
+        ) from error
     ensure_repository(cwd, notes)
     return (cwd / "skills" / skill).resolve()
 

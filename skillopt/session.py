@@ -180,7 +180,16 @@ def answer_values(path: Path) -> list[str]:
     return found
 
 
-STRUCTURE = ("sheet", "cell", "sheets", "untouched", "unchanged_files", "number_format", "format_kind", "tolerance")
+STRUCTURE = (
+    "sheet",
+    "cell",
+    "sheets",
+    "untouched",
+    "unchanged_files",
+    "number_format",
+    "format_kind",
+    "tolerance",
+)
 
 
 @contextmanager
@@ -193,7 +202,8 @@ def locked(place: Place, name: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SetupError(
-                f"Another run is working on {name}.", "Wait until it ends, or stop it; this one changed nothing."
+                f"Another run is working on {name}.",
+                "Wait until it ends, or stop it; this one changed nothing.",
             ) from None
         yield
     finally:

@@ -56,10 +56,13 @@ class SkillHistory:
             self.repo = git.Repo(folder, search_parent_directories=True)
         except (git.InvalidGitRepositoryError, git.NoSuchPathError):
             raise HistoryError(
-                f"{folder} is not in a git repository, where accepted versions are kept.", f"Run: git init {folder}"
+                f"{folder} is not in a git repository, where accepted versions are kept.",
+                f"Run: git init {folder}",
             ) from None
         except (git.GitError, OSError) as error:
-            raise HistoryError(f"The git repository of {folder} cannot be opened: {error}.", "Check git.") from error
+            raise HistoryError(
+                f"The git repository of {folder} cannot be opened: {error}.", "Check git."
+            ) from error
 
     def versions(self) -> list[Version]:
         """All versions, oldest first; empty before the first run."""
@@ -78,7 +81,8 @@ class SkillHistory:
         versions = self.versions()
         if not versions:
             raise HistoryError(
-                f"{self.skill_name} has no versions yet.", f"Make some with: skillopt improve {self.skill_name}"
+                f"{self.skill_name} has no versions yet.",
+                f"Make some with: skillopt improve {self.skill_name}",
             )
         if name in ("head", "best"):
             return versions[-1]
@@ -87,7 +91,8 @@ class SkillHistory:
             if text == str(version.number):
                 return version
         raise HistoryError(
-            f"{self.skill_name} has no version {name}.", f"It has v0 to v{versions[-1].number} (skillopt log)."
+            f"{self.skill_name} has no version {name}.",
+            f"It has v0 to v{versions[-1].number} (skillopt log).",
         )
 
     def commit(self, skill: Skill, kind: str, summary: str, evidence: dict[str, Any]) -> Version:
@@ -114,7 +119,7 @@ class SkillHistory:
                 f"The version could not be written to git: {error}.",
                 "Check that the repository is writable and has space; nothing was changed.",
             ) from error
-        return self._read(made)
+        return self._read(self.repo.commit(made.hexsha))
 
     def _move_refs(self, new: str, old: str, number: int) -> None:
         """Branch and tag in one transaction, only if nobody else moved the branch."""
@@ -192,9 +197,12 @@ class SkillHistory:
         head = self.get("head")
         if target.skill.hash == head.skill.hash:
             raise HistoryError(
-                f"The head {head.label} already has the content of {target.label}.", "There is nothing to roll back."
+                f"The head {head.label} already has the content of {target.label}.",
+                "There is nothing to roll back.",
             )
-        return self.commit(target.skill, "rollback", f"roll back to v{target.number}", {"content_of": target.number})
+        return self.commit(
+            target.skill, "rollback", f"roll back to v{target.number}", {"content_of": target.number}
+        )
 
 
 def same_origin(old: dict[str, Any], new: dict[str, Any]) -> bool:

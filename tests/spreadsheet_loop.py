@@ -13,6 +13,7 @@ from harness.protocols import Completion, ToolCall
 from harness.sandboxes.pool import SandboxPool
 from harness.skill import Skill
 from harness.task import Task
+from harness.trajectory import Event
 from harness.verifiers import verify
 from harness.verifiers.checkers import checker_pool
 from harness.verifiers.collect import collect
@@ -41,6 +42,12 @@ class Run:
     log: str
 
 
+def text_of(event: Event) -> str:
+    """What an event shows to a reader: the message, the code of a call, or its output."""
+    arguments = event.data.get("arguments") or {}
+    return f"{event.data.get('content') or ''}{arguments.get('code', '')}"
+
+
 async def run_one(task: Task, skill: Skill, seed: int, agents: SandboxPool, checkers: SandboxPool) -> Run:
     fixture = {name: path.read_bytes() for name, path in task.fixture_files().items()}
     async with agents.slot() as sandbox:
@@ -49,7 +56,7 @@ async def run_one(task: Task, skill: Skill, seed: int, agents: SandboxPool, chec
         artifacts, files = await collect(sandbox, fixture)
     results = await verify(task, done.model_copy(update={"artifacts": artifacts}), files, checkers)
     feedback = tuple(line for result in results for line in result.feedback)
-    log = "\n".join(str(event.data) for event in done.events)
+    log = "\n".join(text_of(event) for event in done.events if event.data.get("role") != "system")
     return Run(task, all(result.passed for result in results), feedback, log)
 
 

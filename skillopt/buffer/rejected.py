@@ -66,7 +66,8 @@ def forbidden(rejected: Sequence[Rejected]) -> list[Patch]:
 def texts_for_optimizer(rejected: Sequence[Rejected], most: int = 40) -> list[str]:
     """What reflection may see: the text of a patch and that it was refused. No scores, stage or reason."""
     return [
-        " TOGETHER WITH ".join(describe(edit) for edit in patch.edits) for patch in forbidden(rejected)[-most:]
+        " TOGETHER WITH ".join(describe(edit) for edit in patch.edits)
+        for patch in forbidden(rejected)[-most:]
     ]
 
 

@@ -61,7 +61,9 @@ def broken(new: SuiteRun, old: SuiteRun) -> bool:
 def judge_suite(suite: str, arms: Arms, confirmed: Mapping[str, tuple[SuiteRun, SuiteRun]]) -> SuiteFinding:
     """The finding of a suite. `confirmed` holds the fresh runs of each triggered task."""
     new, old = arms
-    shared = [task_id for task_id in sorted(new) if task_id in old and new[task_id].known and old[task_id].known]
+    shared = [
+        task_id for task_id in sorted(new) if task_id in old and new[task_id].known and old[task_id].known
+    ]
     finding = SuiteFinding(suite=suite, passed=True, checks=len(shared))
     if not shared:
         finding.reasons.append(f"the {suite} suite ran no check")
@@ -82,9 +84,7 @@ def judge_suite(suite: str, arms: Arms, confirmed: Mapping[str, tuple[SuiteRun, 
     return finding
 
 
-def group_harm(
-    new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun], shared: Sequence[str]
-) -> list[str]:
+def group_harm(new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun], shared: Sequence[str]) -> list[str]:
     """Evidence that the suite as a whole got worse, beyond single critical tasks."""
     if not shared:
         return []

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from harness.errors import SkillError
 from harness.redact import Redactor
 from harness.skill import Skill
-from harness.verifiers.policy_rules import label_text
+from harness.verifiers.policy_case import Case
+from harness.verifiers.policy_shell import judge_shell
 from skillopt.gates.decision import ScreenFinding
 from skillopt.patch import Edit, Patch, PatchError, apply_patch
 from skillopt.reflect.merge import similarity
@@ -44,10 +45,16 @@ HOST = re.compile(
     r"|\b[\w-]+\.(?:com|net|org|io|dev|test|example|app|xyz|ru|cn)\b",
     re.IGNORECASE,
 )
-MARKUP = re.compile(r"<!--|\[//\]:|<\s*(script|style|iframe|details|div|span|img)\b|display\s*:\s*none|</?skill", re.I)
+MARKUP = re.compile(
+    r"<!--|\[//\]:|<\s*(script|style|iframe|details|div|span|img)\b|display\s*:\s*none|</?skill", re.I
+)
 BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}|(?:\d{1,3}\s*,\s*){20,}|(?:\\x[0-9a-f]{2}){8,}", re.IGNORECASE)
 LONG_RUN = re.compile(r"\n{12,}|[ \t]{200,}")
 ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+CODE = re.compile(r"```[^\n]*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
+COMMAND_WORD = re.compile(
+    r"\b(?:sudo|su -|curl|wget|scp|sftp|netcat|chmod -R|chmod 0?777|rm -rf|mkfs|crontab|setuid)\b"
+)
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,\u00a0\u2009\u202f ]*(?:\.\d+)?")
 WORD_TOKEN = re.compile(r"[A-Za-z0-9][\w./-]*\w")
 
@@ -115,6 +122,18 @@ def decoded_parts(text: str) -> str:
     return "\n".join(parts)
 
 
+def dangerous_commands(text: str) -> list[str]:
+    """Commands in code spans and blocks that the policy labels, and dangerous ones in plain prose."""
+    case = Case(workdir="/work")
+    for match in CODE.finditer(text):
+        judge_shell(match.group(1) or match.group(2) or "", case)
+    found = [
+        f"{event.rule}: {event.detail[:80]}" for event in case.found.values() if event.severity == "violation"
+    ]
+    word = COMMAND_WORD.search(text)
+    return found or ([word.group(0)] if word else [])
+
+
 def leaks(text: str, secrets: Secrets) -> list[str]:
     """Hidden answers and task ids that stand in `text`."""
     full = decoded_parts(unicodedata.normalize("NFKC", text))
@@ -163,8 +182,8 @@ def check_text(text: str, secrets: Secrets, redactor: Redactor) -> Iterable[tupl
         match = pattern.search(text)
         if match:
             yield code, match.group(0)[:60]
-    for event in label_text(text):
-        yield "COMMAND", f"{event.rule}: {event.detail[:80]}"
+    for command in dangerous_commands(text):
+        yield "COMMAND", command
     for leak in leaks(text, secrets):
         yield "LEAK", leak
     if redactor.text(text) != text:

@@ -35,7 +35,7 @@ READING = (
             "Ignore cells that hold text when you add up a column.",
             "Only real numeric values belong in a calculation; skip text.",
         ),
-        evidence=(r"'\s?\d[\d,]*\.\d\d\s?'", r"isinstance\(value, \(int, float\)\)"),
+        evidence=(r"'\s?\d[\d,]*\.\d\d\s?'",),
     ),
     lesson(
         "date_order",
@@ -144,7 +144,10 @@ READING = (
     lesson(
         "merged_fill",
         0.25,
-        right=(r"\bmerged?\b.{0,60}\b(cells?|rows?|ranges?|areas?|values?|fill)", r"\bfill(ed)? down\b.{0,40}\bmerge"),
+        right=(
+            r"\bmerged?\b.{0,60}\b(cells?|rows?|ranges?|areas?|values?|fill)",
+            r"\bfill(ed)? down\b.{0,40}\bmerge",
+        ),
         wrong=(
             r"\bunmerge\b",
             r"\b(ignore|skip|leave out)\b.{0,30}\bmerged?\b",
@@ -189,7 +192,7 @@ READING = (
             "Compare keys exactly as they stand in the cells.",
             "Do not trim text; a key with a space is another key.",
         ),
-        evidence=(r"'[A-Z]\w+ +'|' [A-Z]\w+'", r"== '[A-Z]"),
+        evidence=(r"'[A-Za-z][\w ]* +'(?=[,\]])|(?<=[\[ ])' +[A-Za-z][\w ]*'(?=[,\]])",),
     ),
     lesson(
         "blank_not_zero",

@@ -85,7 +85,7 @@ WRITING = (
             "Write values rather than formulas, they are easier to read.",
             "Never write formulas into a workbook, compute the result first.",
         ),
-        evidence=(r"have to follow|must change with|keep up with", r"holds no formula|must be a formula|formula"),
+        evidence=(r"have to follow|must change with|keep up with", r"is not a formula"),
     ),
     lesson(
         "absolute_refs",
@@ -196,7 +196,10 @@ WRITING = (
             r"|unneeded) rows?",
         ),
         good=("Never delete rows that nobody asked you to delete.",),
-        bad=("Delete hidden rows before you compute anything.", "Remove empty rows and hidden rows to tidy the sheet."),
+        bad=(
+            "Delete hidden rows before you compute anything.",
+            "Remove empty rows and hidden rows to tidy the sheet.",
+        ),
         evidence=(r"delete_rows",),
         told=1.0,
     ),

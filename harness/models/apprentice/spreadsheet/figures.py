@@ -57,8 +57,10 @@ def average(worker: Worker) -> str:
     """The mean of a column."""
     name = worker.job.names[0]
     value = f"at(row, {name!r})" + ("" if worker.careful("blank_not_zero") else " or 0")
-    take = f"found = [number({value}) for row in rows]\n"
+    take = (
+        f"found = [number({value}) for row in rows]\n"
         "found = [value for value in found if value is not None]\n"
+    )
     return (
         worker.finds(name)
         + worker.counts(name)
