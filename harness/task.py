@@ -235,7 +235,7 @@ def load_taskset(root: Path) -> TaskSet:
         description=manifest.description,
         root=root,
         packages=manifest.packages,
-        regression=dict(manifest.regression),
+        regression={str(kind): where for kind, where in manifest.regression.items()},
         tasks=tasks,
     )
 

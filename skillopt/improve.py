@@ -1,4 +1,4 @@
-"""improve(): the outer loop. Train rollouts, reflection, patches, gates, versions; the test split at the end."""
+"""improve(): the outer loop. Train rollouts, reflection, gates, versions; the test split at the end."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    epochs: int = 4
+    epochs: int = 3
     batch: int = 40
     """Train tasks per step; an epoch has as many steps as it takes to use all of them."""
     minibatch: int = 6
     """Failed trajectories per reflection request."""
     edits_per_reflection: int = 4
-    most_edits: int = 4
+    most_edits: int = 6
     fewest_edits: int = 1
     schedule: Schedule = "cosine"
     patches_per_step: int = 3

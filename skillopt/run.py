@@ -142,8 +142,12 @@ def estimate(project: Project, options: Options, plan: Plan) -> dict[str, Any]:
     train = sum(len(batch) for batch in plan.batches(require_split(taskset, "train")))
     selection, test = len(require_split(taskset, "selection")), len(taskset.split("test"))
     suites = sum(len(suite.tasks) for suite in project.suites.values())
-    least = train + selection * 2 * rule.looks[0] + test * plan.test_rounds
-    most = train + rule.tests * 2 * (selection * rule.looks[-1] + suites) + 2 * test * plan.test_rounds
+    least = train + selection * 2 * rule.looks(selection)[0] + test * plan.test_rounds
+    most = (
+        train
+        + rule.tests * 2 * (selection * rule.looks(selection)[-1] + suites)
+        + 2 * test * plan.test_rounds
+    )
     prices = options.agent.prices
     per_rollout = ASSUMED_TOKENS * prices.prompt / 1e6 if prices else None
     return {

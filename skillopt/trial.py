@@ -63,13 +63,13 @@ class Trial:
         tasks = require_split(self.session.project.taskset, "selection")
         looks, results = [], []
         done = 0
-        for index, rounds in enumerate(self.rule.looks):
+        for rounds in self.rule.looks(len(tasks)):
             results += await self._round(tasks, range(done, rounds))
             done = rounds
             # The pool may hold more rounds than the candidate has: that only makes it steadier.
             new, old = scores_by_task(results, tasks), scores_by_task(self.incumbent.pool, tasks)
             complete = covered(new, old, rounds, self.rule.coverage)
-            level = self.rule.level * self.rule.shares[index]
+            level = self.rule.look_level(len(tasks))
             if any(a and b for a, b in zip(new, old, strict=True)):
                 looks.append(take_look(new, old, rounds, level))
                 self.session.tell("look", {"patch": self.patch.id, "look": looks[-1].model_dump()})

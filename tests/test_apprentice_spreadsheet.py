@@ -50,7 +50,7 @@ def rate(runs: list[Run]) -> float:
 UNDERSTOOD = [
     (TOTAL, "total"),
     (
-        'In a.xlsx, what is the sum of "Cost" for "Team" "Red" (sheet "X")? Put it in cell C1, save as b.xlsx.',
+        'In a.xlsx, what is the sum of "Cost" for "Team" "Red" (sheet "X")? Put it in C1, save as b.xlsx.',
         "total",
     ),
     ('The mean of "Age" on the sheet "People" of a.xlsx goes into cell D1. Save to b.xlsx.', "average"),
@@ -89,8 +89,8 @@ def test_it_looks_then_works_then_answers() -> None:
     work = next_move(view_of(steps=steps), Mind(view_of()))
     assert work is not None
     assert "book.save(" in work.calls[0].arguments["code"]
-    steps += (Step("python", work.calls[0].arguments, "H2 = 12.5\nsaved out/report.xlsx"),)
-    answer = next_move(view_of(steps=steps), Mind(view_of()))
+    done = Step("python", work.calls[0].arguments, "H2 = 12.5\nsaved out/report.xlsx")
+    answer = next_move(view_of(steps=(*steps, done)), Mind(view_of()))
     assert answer is not None
     assert not answer.calls
     assert "H2 = 12.5" in answer.text

@@ -1,9 +1,10 @@
-"""The spreadsheet task set: balanced, neutral, reproducible, and its answers hold against the real verifier."""
+"""The spreadsheet task set: balanced, neutral, reproducible, with answers that hold."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -83,10 +84,10 @@ def test_no_prompt_stands_twice_and_families_vary_their_words(taskset: TaskSet) 
     assert len(set(prompts)) == len(prompts)
     shapes: dict[str, set[str]] = {}
     for task in taskset.tasks:
-        shapes.setdefault(family(task), set()).add(task.prompt.split(". ", 1)[-1][:16])
-    assert all(
-        len(found) >= 3 for name, found in shapes.items() if name not in {"rename_sheet", "write_text"}
-    )
+        if task.split != "regression":
+            shape = re.sub(r'"[^"]*"', "NAME", task.prompt.split(". ", 1)[1])
+            shapes.setdefault(family(task), set()).add(shape[:30])
+    assert {name: found for name, found in shapes.items() if len(found) < 3} == {}
 
 
 def test_the_workbooks_are_small(taskset: TaskSet) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Entry(NamedTuple):
     size: int
 
 
-class GuestSandbox:
+class GuestSandbox(ABC):
     """A sandbox whose inside is the guest program; subclasses say how it is started.
 
     Raises SandboxError from every method when the guest died or broke the protocol: missing data.
@@ -64,6 +65,10 @@ class GuestSandbox:
         self.limits = limits or Limits()
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
+
+    @abstractmethod
+    async def start(self) -> GuestSandbox:
+        """Start the guest; raises SandboxError, or SandboxUnavailable when this machine cannot."""
 
     async def _attach(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -180,12 +185,34 @@ class GuestSandbox:
         if result.exit_code != 0:
             raise OSError(result.stderr.decode(errors="replace").strip())
 
-    async def list(self, path: str | None = None) -> list[Entry]:
+    async def list_files(self, path: str | None = None) -> list[Entry]:
         """Everything below `path` (default: the work folder), at most 2,000 entries."""
         result = self._result(*await self._request({"op": "list", "path": path or self.workdir}))
         if result.exit_code != 0:
             raise OSError(result.stderr.decode(errors="replace").strip())
         return [Entry(*item) for item in json.loads(result.stdout)]
+
+    async def download(
+        self, path: str | None = None, *, files: int, file_bytes: int, total_bytes: int
+    ) -> list[tuple[Entry, bytes | None]]:
+        """A folder (default: the work folder): what is there, with the content of regular files.
+
+        None stands for what is not a regular file or is over a cap: number of files, bytes of one, of all.
+        """
+        header = {"op": "download", "path": path or self.workdir, "files": files}
+        caps = {"file_bytes": file_bytes, "total_bytes": total_bytes}
+        result = self._result(*await self._request({**header, **caps}))
+        if result.exit_code != 0 or result.dropped:
+            raise SandboxError(f"The work folder could not be read: {result.stderr.decode(errors='replace')}")
+        data = result.stdout
+        (length,) = struct.unpack(">I", data[:4])
+        found: list[tuple[Entry, bytes | None]] = []
+        place = 4 + length
+        for name, kind, size, count in json.loads(data[4:place]):
+            content = None if count < 0 else data[place : place + count]
+            found.append((Entry(name, kind, size), content))
+            place += max(0, count)
+        return found
 
     async def stop(self) -> None:
         """Kill every process that the agent left, before its files are read."""

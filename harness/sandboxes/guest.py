@@ -7,6 +7,8 @@ Frame: 4 bytes big-endian header length, JSON header, then `header["size"]` byte
 Operations: `run`, `call`, `read`, `write`, `list`, `reset` (see the functions of these names).
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import gc
@@ -22,18 +24,24 @@ import struct
 import sys
 import time
 import traceback
+import types
+from collections.abc import Callable
+from typing import Any
 
+Header = dict[str, Any]
+Reply = tuple[Header, bytes]
+Body = Callable[[bytes], int]
 PR_SET_DUMPABLE = 4
 POLL_SEC = 0.05
 MAX_ENTRIES = 2000
 
 
-def set_dumpable(value):
+def set_dumpable(value: int) -> None:
     """Non-dumpable: processes of the same uid can neither trace this one nor open its memory or files."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, value, 0, 0, 0)
 
 
-def read_exactly(fd, size):
+def read_exactly(fd: int, size: int) -> bytes:
     chunks = []
     while size:
         chunk = os.read(fd, min(size, 1 << 20))
@@ -44,24 +52,24 @@ def read_exactly(fd, size):
     return b"".join(chunks)
 
 
-def read_frame(fd):
+def read_frame(fd: int) -> tuple[Header, bytes]:
     (length,) = struct.unpack(">I", read_exactly(fd, 4))
     header = json.loads(read_exactly(fd, length))
     return header, read_exactly(fd, header.get("size", 0))
 
 
-def write_frame(fd, header, payload=b""):
+def write_frame(fd: int, header: Header, payload: bytes = b"") -> None:
     raw = json.dumps({**header, "size": len(payload)}).encode()
     view = memoryview(struct.pack(">I", len(raw)) + raw + payload)
     while view:
         view = view[os.write(fd, view) :]
 
 
-def process_ids():
+def process_ids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
-def tree_memory(pids, limit):
+def tree_memory(pids: list[int], limit: int) -> int:
     """Bytes held by `pids`: resident size first, the exact shared-once figure only when that is too much."""
     page = os.sysconf("SC_PAGE_SIZE")
     total = 0
@@ -80,7 +88,7 @@ def tree_memory(pids, limit):
     return exact
 
 
-def kill_all(namespaced, child):
+def kill_all(namespaced: bool, child: int) -> None:
     """Kill every process of the sandbox but this one; without a pid namespace, the child's group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if namespaced:
@@ -89,13 +97,13 @@ def kill_all(namespaced, child):
             os.killpg(child, signal.SIGKILL)
 
 
-def reap():
+def reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
-def apply_limits(limits):
+def apply_limits(limits: dict[str, int]) -> None:
     for name, value in limits.items():
         which = getattr(resource, "RLIMIT_" + name.upper())
         hard = resource.getrlimit(which)[1]
@@ -103,7 +111,7 @@ def apply_limits(limits):
         resource.setrlimit(which, (value, value))
 
 
-def enter_child(header, stdin_fd, out_fd, err_fd):
+def enter_child(header: Header, stdin_fd: int, out_fd: int, err_fd: int) -> None:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -117,10 +125,8 @@ def enter_child(header, stdin_fd, out_fd, err_fd):
     set_dumpable(1)
 
 
-def run_python(source):
+def run_python(source: bytes) -> int:
     """Run `source` as a script in this forked process; returns the exit code."""
-    import types
-
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
@@ -146,7 +152,7 @@ def run_python(source):
     return code & 0xFF
 
 
-def exec_argv(argv):
+def exec_argv(argv: list[str]) -> int:
     try:
         os.execvpe(argv[0], argv, os.environ)
     except OSError as error:
@@ -157,7 +163,7 @@ def exec_argv(argv):
 class Collector:
     """Reads the pipes of a child up to a cap; what is over the cap is counted and dropped."""
 
-    def __init__(self, fds, cap):
+    def __init__(self, fds: list[int], cap: int) -> None:
         self.open = set(fds)
         self.data = {fd: bytearray() for fd in fds}
         self.dropped = dict.fromkeys(fds, 0)
@@ -165,7 +171,7 @@ class Collector:
         for fd in fds:
             os.set_blocking(fd, False)
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> None:
         ready, _, _ = select.select(list(self.open), [], [], timeout)
         for fd in ready:
             try:
@@ -180,12 +186,13 @@ class Collector:
             self.dropped[fd] += len(chunk) - len(chunk[:room])
 
 
-def supervise(child, collector, header, namespaced):
+def supervise(child: int, collector: Collector, header: Header, namespaced: bool) -> tuple[int, str | None]:
     """Wait for the child under the time, memory and process limits: (status, name of a broken limit)."""
     deadline = time.monotonic() + header.get("timeout", 60)
     memory, processes = header.get("memory", 0), header.get("processes", 0)
     next_check = time.monotonic() + 0.1
-    broken = status = None
+    broken: str | None = None
+    status: int | None = None
     while status is None:
         collector.poll(POLL_SEC if collector.open else 0)
         done, raw = os.waitpid(child, os.WNOHANG)
@@ -215,7 +222,7 @@ def supervise(child, collector, header, namespaced):
     return status, broken
 
 
-def spawn(header, payload, body, namespaced):
+def spawn(header: Header, payload: bytes, body: Body, namespaced: bool) -> Reply:
     """Fork, run `body` in the child under limits; returns the reply header and stdout + stderr."""
     started = time.monotonic()
     out_read, out_write = os.pipe()
@@ -250,16 +257,16 @@ def spawn(header, payload, body, namespaced):
     return reply, out + err
 
 
-def do_run(header, payload, namespaced):
+def do_run(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """`argv` (a program) or `payload` (Python source) as a child process."""
     argv = header.get("argv")
     return spawn(header, payload, (lambda _: exec_argv(argv)) if argv else run_python, namespaced)
 
 
-def do_call(header, payload, namespaced):
+def do_call(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """`module:function(payload bytes) -> bytes` of a trusted module, in a forked process."""
 
-    def body(data):
+    def body(data: bytes) -> int:
         module, _, name = header["function"].partition(":")
         result = getattr(importlib.import_module(module), name)(data)
         with open(1, "wb", closefd=False) as out:
@@ -269,7 +276,7 @@ def do_call(header, payload, namespaced):
     return spawn(header, payload, body, namespaced)
 
 
-def open_regular(path, limit):
+def open_regular(path: str, limit: int) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(fd, "rb") as file:
         info = os.fstat(fd)
@@ -280,10 +287,10 @@ def open_regular(path, limit):
         return file.read(limit + 1)
 
 
-def do_read(header, payload, namespaced):
+def do_read(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """The bytes of one regular file; links, pipes and devices are refused."""
 
-    def body(_):
+    def body(_: bytes) -> int:
         data = open_regular(header["path"], header["limit"])
         with open(1, "wb", closefd=False) as out:
             out.write(data)
@@ -292,10 +299,10 @@ def do_read(header, payload, namespaced):
     return spawn({**header, "max_output": header["limit"] + 1}, payload, body, namespaced)
 
 
-def do_write(header, payload, namespaced):
+def do_write(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """Write `files` ([path, size], ...), whose bytes follow each other in the payload."""
 
-    def body(data):
+    def body(data: bytes) -> int:
         offset = 0
         for path, size in header["files"]:
             os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
@@ -308,29 +315,67 @@ def do_write(header, payload, namespaced):
     return spawn(header, payload, body, namespaced)
 
 
-def do_list(header, payload, namespaced):
+def walk(root: str) -> list[tuple[str, str, int]]:
+    """(path below root, kind, size) of everything below it, links not followed, at most MAX_ENTRIES."""
+    entries = []
+    for folder, folders, files in os.walk(root):
+        for name in sorted(folders) + sorted(files):
+            full = os.path.join(folder, name)
+            info = os.lstat(full)
+            kind = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}.get(
+                stat.S_IFMT(info.st_mode), "other"
+            )
+            entries.append((os.path.relpath(full, root), kind, info.st_size))
+            if len(entries) >= MAX_ENTRIES:
+                return sorted(entries)
+    return sorted(entries)
+
+
+def shown(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def do_list(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """JSON list of [relative path, kind, size] below `path`, links not followed."""
 
-    def body(_):
-        root, entries = header["path"], []
-        for folder, folders, files in os.walk(root):
-            for name in sorted(folders) + sorted(files):
-                full = os.path.join(folder, name)
-                info = os.lstat(full)
-                kind = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}.get(
-                    stat.S_IFMT(info.st_mode), "other"
-                )
-                relative = os.path.relpath(full, root).encode("utf-8", "backslashreplace").decode()
-                entries.append([relative, kind, info.st_size])
-                if len(entries) >= MAX_ENTRIES:
-                    break
-        os.write(1, json.dumps(sorted(entries)[:MAX_ENTRIES]).encode())
+    def body(_: bytes) -> int:
+        entries = [(shown(path), kind, size) for path, kind, size in walk(header["path"])]
+        os.write(1, json.dumps(entries).encode())
         return 0
 
     return spawn({**header, "max_output": 1 << 22}, payload, body, namespaced)
 
 
-def empty(folder):
+def do_download(header: Header, payload: bytes, namespaced: bool) -> Reply:
+    """A folder in one answer: 4 bytes length, JSON [path, kind, size, bytes that follow or -1], the bytes.
+
+    Regular files only, as many as the caps allow: `files`, `file_bytes`, `total_bytes`.
+    """
+
+    def body(_: bytes) -> int:
+        rows: list[tuple[str, str, int, int]] = []
+        contents: list[bytes] = []
+        used = 0
+        for path, kind, size in walk(header["path"]):
+            data = None
+            room = len(contents) < header["files"] and used + size <= header["total_bytes"]
+            if kind == "file" and room and size <= header["file_bytes"]:
+                with contextlib.suppress(OSError):
+                    data = open_regular(os.path.join(header["path"], path), header["file_bytes"])
+            if data is not None:
+                contents.append(data)
+                used += len(data)
+            rows.append((shown(path), kind, size, -1 if data is None else len(data)))
+        listing = json.dumps(rows).encode()
+        with open(1, "wb", closefd=False) as out:
+            out.write(struct.pack(">I", len(listing)) + listing)
+            out.writelines(contents)
+        return 0
+
+    return spawn({**header, "max_output": header["total_bytes"] + (1 << 22)}, payload, body, namespaced)
+
+
+def empty(folder: str) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if os.path.isdir(path) and not os.path.islink(path):
@@ -341,14 +386,14 @@ def empty(folder):
             os.unlink(path)
 
 
-def fingerprint():
+def fingerprint() -> list[Any]:
     """What an agent could have changed about this process; a difference retires the sandbox."""
     names = ("AS", "NPROC", "FSIZE", "NOFILE", "CPU", "DATA")
     limits = [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]
     return [limits, sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0)]
 
 
-def do_reset(header, payload, namespaced):
+def do_reset(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """Kill every process, empty the writable folders; `clean` says whether the sandbox may be used again."""
     for _ in range(50):
         kill_all(namespaced, 0)
@@ -373,24 +418,26 @@ OPERATIONS = {
     "read": do_read,
     "write": do_write,
     "list": do_list,
+    "download": do_download,
     "reset": do_reset,
 }
 START = fingerprint()
 
 
-def clean_library_path():
+def clean_library_path() -> None:
     """Keep only entries that exist inside: the launcher's own folder is of no use to the agent."""
     kept = [p for p in os.environ.pop("LD_LIBRARY_PATH", "").split(":") if p and os.path.isdir(p)]
     if kept:
         os.environ["LD_LIBRARY_PATH"] = ":".join(kept)
 
 
-def main():
+def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_dumpable(0)
     options = json.loads(sys.argv[1])
     for name in options["preload"]:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        getattr(module, "warm_up", lambda: None)()
     gc.collect()
     gc.freeze()
     clean_library_path()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ from harness.sandboxes.base import GuestSandbox, Limits
 from harness.sandboxes.local import LocalSandbox
 from harness.sandboxes.none import UnconfinedSandbox
 
-KINDS = {"local": LocalSandbox, "none": UnconfinedSandbox}
+KINDS: Mapping[str, Callable[..., GuestSandbox]] = {"local": LocalSandbox, "none": UnconfinedSandbox}
 
 
 class SandboxPool:
@@ -38,7 +38,7 @@ class SandboxPool:
             )
         self.kind = kind
         self.size = size
-        self._make = lambda: KINDS[kind](limits, packages, modules, preload)
+        self._make: Callable[[], GuestSandbox] = lambda: KINDS[kind](limits, packages, modules, preload)
         self._idle: list[GuestSandbox] = []
         self._free = asyncio.Semaphore(size)
 

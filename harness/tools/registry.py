@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -82,7 +83,7 @@ class ListFiles(BaseModel):
 
     async def run(self, sandbox: Sandbox) -> str:
         try:
-            entries = await sandbox.list(absolute(self.path, sandbox))
+            entries = await sandbox.list_files(absolute(self.path, sandbox))
         except OSError as error:
             return f"error: {error}"
         return clip("\n".join(f"{entry.kind} {entry.size} {entry.path}" for entry in entries) or "(empty)")
@@ -131,19 +132,20 @@ def tools_of(toolsets: Sequence[str]) -> dict[str, type[BaseModel]]:
     return found
 
 
+@cache
+def schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
+    """One tool in the form of a chat-completions request."""
+    function = {
+        "name": name,
+        "description": (model.__doc__ or "").strip(),
+        "parameters": model.model_json_schema(),
+    }
+    return {"type": "function", "function": function}
+
+
 def schemas(tools: Mapping[str, type[BaseModel]]) -> list[dict[str, Any]]:
     """The tools in the form of a chat-completions request."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": (model.__doc__ or "").strip(),
-                "parameters": model.model_json_schema(),
-            },
-        }
-        for name, model in tools.items()
-    ]
+    return [schema(name, model) for name, model in tools.items()]
 
 
 async def run_tool(

@@ -26,6 +26,8 @@ class Look(BaseModel):
     """A 95 % interval of the difference; over tasks when the claim is about tasks like these."""
     p_within: float
     """Exact within-task permutation: not better on these selection tasks."""
+    p_mid: float
+    """The same as mid-p, for futility only."""
     p_tasks: float | None
     """t test over task means: not better on tasks like these; None with too few tasks."""
     level: float
@@ -85,6 +87,6 @@ class Decision(BaseModel):
 
     @property
     def lucky(self) -> bool:
-        """The first look was better but the gate did not accept: accept-if-higher would have kept it."""
+        """The first look was better and the gate refused: accept-if-higher would have kept it."""
         looks = self.selection.looks if self.selection else []
-        return bool(looks) and looks[0].delta > 0 and self.verdict in ("rejected", "undecided")
+        return bool(looks) and looks[0].delta > 0 and self.stage == "selection" and self.verdict == "rejected"

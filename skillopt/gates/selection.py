@@ -24,17 +24,15 @@ class GateRule(BaseModel):
     """How the selection gate decides. The defaults bound the whole run.
 
     `alpha` bounds the probability that the run accepts any edit that is not better; it is split evenly
-    over `tests` planned gate tests, and within a test over the looks by `shares` (a union bound: no
-    assumption on how the looks depend on each other). A look is taken after so many runs per task.
-    Futility stops only reject, so they never raise the error rate.
+    over `tests` planned gate tests, and within a test over its looks (a union bound: no assumption on how
+    the looks depend on each other). Futility stops only reject, so they never raise the error rate;
+    they go by the mid-p value, which is less coarse with few tasks.
     """
 
     model_config = ConfigDict(frozen=True)
 
     alpha: float = 0.10
     tests: int = 8
-    looks: tuple[int, ...] = (1, 2, 4, 8)
-    shares: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25)
     futility: tuple[float, ...] = (0.40, 0.30, 0.20, 0.20)
     coverage: float = 0.8
 
@@ -42,6 +40,16 @@ class GateRule(BaseModel):
     def level(self) -> float:
         """The level of one gate test."""
         return self.alpha / self.tests
+
+    def looks(self, tasks: int) -> tuple[int, ...]:
+        """Runs per task at each look: few tasks need more runs to show anything."""
+        if tasks >= 40:
+            return (1, 2, 4)
+        return (1, 2, 4, 8) if tasks >= 10 else (2, 4, 8, 16)
+
+    def look_level(self, tasks: int) -> float:
+        """The level of one look: an equal share of the test's."""
+        return self.level / len(self.looks(tasks))
 
 
 def claim_of(tasks: int) -> Claim:
@@ -64,6 +72,7 @@ def take_look(new: Arm, old: Arm, rounds: int, level: float) -> Look:
         low=low,
         high=high,
         p_within=within_task_p(new, old),
+        p_mid=within_task_p(new, old, mid=True),
         p_tasks=task_t_p(differences) if population else None,
         level=level,
     )
@@ -92,11 +101,11 @@ def decide(rule: GateRule, looks: Sequence[Look], new: Arm, old: Arm, complete: 
         return verdict("undecided", "too many rollouts are missing on one side to compare the two")
     if look.delta > 0 and look.p <= look.level:
         return verdict("accepted", f"better with p = {look.p:.2g}, needed {look.level:.2g}")
-    if look.p > rule.futility[index] or look.delta <= 0:
+    if look.delta <= 0 or max(look.p_mid, look.p_tasks or 0.0) > rule.futility[index]:
         return verdict("rejected", f"no sign of a gain after {look.rounds} runs per task (p = {look.p:.2g})")
-    if index + 1 < len(rule.looks):
+    if index + 1 < len(rule.looks(len(new))):
         return None
-    needed = pairs_to_settle(task_differences(new, old), rule.level * rule.shares[-1])
+    needed = pairs_to_settle(task_differences(new, old), rule.look_level(len(new)))
     more = max(0, (needed or 0) * look.rounds - look.pairs)
     return verdict("undecided", f"a gain is likely but not shown (p = {look.p:.2g})", more or None)
 

@@ -31,7 +31,8 @@ def draw_distribution(pooled: Sequence[int], size: int) -> Floats:
     for value in pooled:
         for count in range(size, 0, -1):
             ways[count, value:] += ways[count - 1, : top + 1 - value]
-    return ways[size] / math.comb(len(pooled), size)
+    chances: Floats = ways[size] / math.comb(len(pooled), size)
+    return chances
 
 
 def within_task_p(new: Arm, old: Arm, *, mid: bool = False) -> float:
@@ -117,5 +118,6 @@ def pairs_to_settle(differences: Floats, level: float, power: float = 0.8) -> in
     if gain <= 0 or len(differences) < 2:
         return None
     spread = float(differences.std(ddof=1))
-    needed = (scipy_stats.norm.ppf(1 - level) + scipy_stats.norm.ppf(power)) ** 2 * (spread / gain) ** 2
+    quantiles = float(scipy_stats.norm.ppf(1 - level) + scipy_stats.norm.ppf(power))
+    needed = quantiles**2 * (spread / gain) ** 2
     return max(1, math.ceil(needed))

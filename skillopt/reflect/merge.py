@@ -65,6 +65,13 @@ def edit_budget(step: int, steps: int, most: int, fewest: int, schedule: Schedul
 
 
 def make_patches(edits: Sequence[Edit], budget: int, count: int) -> list[Patch]:
-    """At most `count` patches of at most `budget` ranked edits each, the best supported together."""
-    chunks = [edits[start : start + budget] for start in range(0, len(edits), budget)]
+    """At most `count` patches: the best supported edits together, then the others, at most `budget` each.
+
+    Edits that only one reflection asked for never ride along with well supported ones: each is a patch of
+    its own, so that it has to stand the test alone.
+    """
+    supported = [edit for edit in edits if edit.support > 1]
+    single = [edit for edit in edits if edit.support == 1]
+    chunks = [supported[start : start + budget] for start in range(0, len(supported), budget)]
+    chunks += [[edit] for edit in single]
     return [Patch(edits=tuple(chunk)) for chunk in chunks[:count]]

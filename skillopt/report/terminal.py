@@ -112,9 +112,7 @@ class Screen:
             self.line(f"    {finding.suite}: {state}, {finding.checks} checks{notes}")
         if decision.lucky and decision.selection is not None:
             first = decision.selection.looks[0].delta
-            self.line(
-                f"    a lucky edit: {points(first)} points at first sight; accept-if-higher would keep it"
-            )
+            self.line(f"    {points(first)} points at first sight: accept-if-higher would have kept it")
         more = decision.selection.rollouts_to_settle if decision.selection else None
         if more:
             self.line(f"    about {more} more rollouts per arm would settle it")

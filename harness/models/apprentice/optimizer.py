@@ -133,7 +133,8 @@ def propose(view: View) -> Move:
     # Not the tool outputs: draws must not depend on the machine.
     salt = "\x1f".join([str(view.seed), reading.skill, *reading.prompts])
     rng = random.Random(hashlib.sha256(salt.encode()).hexdigest())  # noqa: S311
-    edits, texts = [], []
+    edits: list[dict[str, str]] = []
+    texts: list[str] = []
     for lesson in diagnoses(reading):
         text = wording(lesson, reading, rng) if rng.random() < 0.85 else None
         if text is not None and len(edits) < reading.limit - 1:
