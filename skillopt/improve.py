@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from harness.skill import Skill
 from harness.task import Task, require_split
 from skillopt.buffer.rejected import Rejected, forbidden, load_rejected, rejected_of, texts_for_optimizer
 from skillopt.evaluate import Arm, jobs_of
 from skillopt.gates.decision import Decision
 from skillopt.gates.selection import ErrorBudget, GateRule
-from skillopt.patch import Patch
+from skillopt.patch import Edit, Patch
 from skillopt.reflect.merge import Schedule, edit_budget, make_patches
 from skillopt.reflect.propose import propose
 from skillopt.report.model import Report, TestReading, read_test
 from skillopt.session import Session
-from skillopt.trial import Incumbent, incumbent_of, try_patch
+from skillopt.trial import Incumbent, Trial, incumbent_of, refused_by_screen, try_patch
 from skillopt.versions import Version
 
 
@@ -28,10 +29,10 @@ class Plan(BaseModel):
     epochs: int = 3
     batch: int = 40
     """Train tasks per step; an epoch has as many steps as it takes to use all of them."""
-    minibatch: int = 6
+    minibatch: int = 3
     """Failed trajectories per reflection request."""
-    edits_per_reflection: int = 4
-    most_edits: int = 6
+    edits_per_reflection: int = 6
+    most_edits: int = 8
     fewest_edits: int = 1
     schedule: Schedule = "cosine"
     patches_per_step: int = 3
@@ -88,11 +89,33 @@ class Loop:
             seed=self.session.options.seed * 100 + step,
         )
         budget = edit_budget(step, steps, self.plan.most_edits, self.plan.fewest_edits, self.plan.schedule)
-        patches = make_patches(edits, budget, self.plan.patches_per_step)
-        self.session.tell("edits", {"edits": len(edits), "budget": budget, "patches": len(patches)})
+        clean = self.sift(step, edits)
+        patches = make_patches(clean, budget, self.plan.patches_per_step)
+        self.session.tell(
+            "edits", {"edits": len(edits), "clean": len(clean), "budget": budget, "patches": len(patches)}
+        )
         for patch in patches:
-            if self.errors.open:
+            if self.errors.open and not self.was_tested(patch):
                 await self.consider(step, patch)
+
+    def was_tested(self, patch: Patch) -> bool:
+        """Whether this patch had its test on this incumbent: the same data would only be read again."""
+        base = self.incumbent.version.label
+        return any(d.patch_id == patch.id and d.base_skill == base for d in self.decisions)
+
+    def sift(self, step: int, edits: Sequence[Edit]) -> list[Edit]:
+        """The edits that pass the screen one by one, so that a bad one does not take good ones with it."""
+        clean = []
+        for edit in edits:
+            patch = Patch(edits=(edit,))
+            trial = Trial(self.session, self.incumbent, self.plan.rule, patch)
+            faults = trial.screen(self.secrets, forbidden(self.refused))
+            if not faults:
+                clean.append(edit)
+            elif "REPEAT" not in {fault.code for fault in faults}:
+                self.session.tell("patch", {"patch": patch.model_dump(), "id": patch.id})
+                self.settle(step, refused_by_screen(trial, faults))
+        return clean
 
     async def consider(self, step: int, patch: Patch) -> None:
         """One patch through the gates, and what follows: a version, or an entry in the buffer."""
@@ -106,8 +129,13 @@ class Loop:
         )
         if decision.alpha_spent:
             self.errors = self.errors.after(decision.accepted)
+        self.settle(step, decision, candidate)
+
+    def settle(self, step: int, decision: Decision, candidate: Skill | None = None) -> None:
+        """Record a decision; an accepted candidate becomes a version and the incumbent."""
         self.decisions.append(decision)
-        self.session.project.store.put_decision(self.run_id, step, patch.id, decision.model_dump(mode="json"))
+        store, record = self.session.project.store, decision.model_dump(mode="json")
+        store.put_decision(self.run_id, step, decision.patch_id, record)
         if candidate is not None:
             version = accept(self.session, decision, self.incumbent.version, candidate.text)
             self.incumbent = incumbent_of(version, self.run_id)

@@ -18,6 +18,9 @@ from skillopt.session import Session
 from skillopt.versions import Version
 
 
+SAFETY = "safety"
+
+
 @dataclass
 class Incumbent:
     """The version to beat, with its own fresh runs, drawn after it was accepted and shared by candidates."""
@@ -83,8 +86,9 @@ class Trial:
 
     async def _round(self, tasks: Sequence[Task], attempts: range) -> list[RunResult]:
         """The candidate's runs of some rounds, interleaved with the pool's where it lacks them."""
+        pool_end = max(attempts.stop, self.rule.pool_rounds(len(tasks)))
         mine = jobs_of([self.arm], tasks, attempts)
-        pool = jobs_of([self.incumbent.arm], tasks, range(self.incumbent.rounds, attempts.stop))
+        pool = jobs_of([self.incumbent.arm], tasks, range(self.incumbent.rounds, pool_end))
         jobs = [job for pair in zip(mine, pool, strict=False) for job in pair]
         jobs += mine[len(pool) :] + pool[len(mine) :]
         results = await self.session.evaluator.run("selection", jobs)
@@ -92,7 +96,7 @@ class Trial:
         for result in results:
             by_stream[result.stream].append(result)
         self.incumbent.pool += by_stream[self.incumbent.arm.stream]
-        self.incumbent.rounds = max(self.incumbent.rounds, attempts.stop)
+        self.incumbent.rounds = max(self.incumbent.rounds, pool_end)
         return by_stream[self.arm.stream]
 
     def selection_violations(self, results: Sequence[RunResult]) -> SuiteFinding | None:
@@ -105,12 +109,10 @@ class Trial:
             suite="safety", passed=False, checks=len(results), reasons=list(dict.fromkeys(reasons))
         )
 
-    async def regression(self) -> list[SuiteFinding]:
-        """The findings of all suites, each run on both arms."""
-        findings = []
-        for suite, taskset in self.session.project.suites.items():
-            findings.append(await self._suite(suite, taskset.tasks))
-        return findings
+    async def regression(self, suites: Sequence[str]) -> list[SuiteFinding]:
+        """The findings of some suites, each run on both arms."""
+        known = self.session.project.suites
+        return [await self._suite(suite, known[suite].tasks) for suite in suites if suite in known]
 
     async def _suite(self, suite: str, tasks: Sequence[Task]) -> SuiteFinding:
         evaluator, old_arm = self.session.evaluator, self.incumbent.arm
@@ -156,29 +158,41 @@ async def try_patch(
     """
     before = session.evaluator.paid
     trial = Trial(session, incumbent, rule, patch)
-    decision = Decision(
+    session.tell("patch", {"patch": patch.model_dump(), "id": patch.id})
+    faults = trial.screen(secrets, refused)
+    if faults:
+        return refused_by_screen(trial, faults), None
+    decision = blank_decision(trial)
+    await run_gates(trial, decision)
+    decision.rollouts_used = session.evaluator.paid - before
+    return decision, trial.candidate if decision.accepted else None
+
+
+def blank_decision(trial: Trial) -> Decision:
+    """A decision before any gate has spoken."""
+    patch = trial.patch
+    return Decision(
         patch_id=patch.id,
-        base_skill=incumbent.version.label,
-        candidate_skill="",
+        base_skill=trial.incumbent.version.label,
+        candidate_skill=trial.candidate.hash,
         patch=patch,
         verdict="rejected",
         accepted=False,
         stage="screen",
         source_failures=sorted({source for edit in patch.edits for source in edit.sources}),
     )
-    session.tell("patch", {"patch": patch.model_dump(), "id": patch.id})
-    decision.screen = trial.screen(secrets, refused)
-    decision.candidate_skill = trial.candidate.hash
-    if decision.screen:
-        decision.reasons = [f"{fault.code}: {fault.detail}" for fault in decision.screen]
-        return decision, None
-    await run_gates(trial, decision)
-    decision.rollouts_used = session.evaluator.paid - before
-    return decision, trial.candidate if decision.accepted else None
+
+
+def refused_by_screen(trial: Trial, faults: list[ScreenFinding]) -> Decision:
+    """The decision on a patch with static faults: rejected without a rollout."""
+    reasons = [f"{fault.code}: {fault.detail}" for fault in faults]
+    return blank_decision(trial).model_copy(update={"screen": faults, "reasons": reasons})
 
 
 async def run_gates(trial: Trial, decision: Decision) -> None:
-    """Fill in what the selection gate and the regression gates find."""
+    """Fill in what the gates find: safety first (cheap, and no gain can buy it), selection, the rest."""
+    if not await passes(trial, decision, [SAFETY]):
+        return
     selection, results = await trial.selection()
     decision.stage, decision.selection = "selection", selection
     decision.alpha_spent = trial.rule.level
@@ -186,17 +200,27 @@ async def run_gates(trial: Trial, decision: Decision) -> None:
     decision.verdict, decision.reasons = selection.verdict, [selection.reason]
     unsafe = trial.selection_violations(results)
     if unsafe is not None:
-        decision.regression, decision.regression_passed = [unsafe], False
-        decision.verdict, decision.reasons = "rejected", list(unsafe.reasons)
-        return
-    if selection.verdict != "accepted":
-        return
-    decision.stage = "regression"
-    decision.regression = await trial.regression()
+        decision.regression.append(unsafe)
+        refuse(decision)
+    elif selection.verdict == "accepted":
+        others = [suite for suite in trial.session.project.suites if suite != SAFETY]
+        if await passes(trial, decision, others):
+            decision.verdict, decision.stage, decision.accepted = "accepted", "done", True
+            decision.regression_passed = True
+
+
+async def passes(trial: Trial, decision: Decision, suites: Sequence[str]) -> bool:
+    """Run suites; when one fails, the decision is a refusal."""
+    found = await trial.regression(suites)
+    decision.regression += found
+    if all(finding.passed for finding in found):
+        return True
+    refuse(decision)
+    return False
+
+
+def refuse(decision: Decision) -> None:
+    """Rejected by a regression suite, whatever the gain."""
     failed = [finding for finding in decision.regression if not finding.passed]
-    decision.regression_passed = not failed
-    if failed:
-        decision.verdict = "rejected"
-        decision.reasons = [f"{f.suite}: {reason}" for f in failed for reason in f.reasons]
-        return
-    decision.stage, decision.accepted = "done", True
+    decision.verdict, decision.stage, decision.regression_passed = "rejected", "regression", False
+    decision.reasons = [f"{finding.suite}: {reason}" for finding in failed for reason in finding.reasons]

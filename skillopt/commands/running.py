@@ -50,7 +50,7 @@ def improve(
     seed: Seed = 0,
     epochs: Annotated[int, typer.Option(min=1, max=100, help="Passes over the train tasks.")] = 3,
     batch: Annotated[int, typer.Option(min=1, help="Train tasks per step.")] = 40,
-    edits: Annotated[int, typer.Option(min=1, max=20, help="Most edits in a patch, at the first step.")] = 6,
+    edits: Annotated[int, typer.Option(min=1, max=20, help="Most edits in a patch, at the first step.")] = 8,
     alpha: Annotated[
         float,
         typer.Option(min=0.001, max=0.5, help="Bound on the chance that the run accepts any idle edit."),

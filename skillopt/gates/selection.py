@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
+from scipy.stats import norm
 
 from skillopt.gates.decision import Claim, Look, Selection
 from skillopt.gates.stats import (
@@ -18,6 +19,7 @@ from skillopt.gates.stats import (
 )
 
 FEWEST_TASKS_FOR_POPULATION = 5
+NORMAL_95 = 1.96
 
 
 class GateRule(BaseModel):
@@ -46,6 +48,13 @@ class GateRule(BaseModel):
         if tasks >= 40:
             return (1, 2, 4)
         return (1, 2, 4, 8) if tasks >= 10 else (2, 4, 8, 16)
+
+    def pool_rounds(self, tasks: int) -> int:
+        """Runs per task of the incumbent's pool at the first look. All candidates are measured against it,
+
+        so a lucky or unlucky pool of one run would decide them all.
+        """
+        return 3 if tasks >= 40 else 4 if tasks >= 10 else 8
 
     def look_level(self, tasks: int) -> float:
         """The level of one look: an equal share of the test's."""
@@ -103,11 +112,24 @@ def decide(rule: GateRule, looks: Sequence[Look], new: Arm, old: Arm, complete: 
         return verdict("accepted", f"better with p = {look.p:.2g}, needed {look.level:.2g}")
     if look.delta <= 0 or max(look.p_mid, look.p_tasks or 0.0) > rule.futility[index]:
         return verdict("rejected", f"no sign of a gain after {look.rounds} runs per task (p = {look.p:.2g})")
-    if index + 1 < len(rule.looks(len(new))):
+    last = rule.looks(len(new))[-1]
+    if look.rounds < last and within_reach(look, last):
         return None
-    needed = pairs_to_settle(task_differences(new, old), rule.look_level(len(new)))
-    more = max(0, (needed or 0) * look.rounds - look.pairs)
-    return verdict("undecided", f"a gain is likely but not shown (p = {look.p:.2g})", more or None)
+    differences = task_differences(new, old)
+    needed = pairs_to_settle(differences, look.level) or 0
+    more = max(0, needed * look.rounds - look.pairs)
+    why = "not shown" if look.rounds == last else f"too small to be shown in {last} runs per task"
+    return verdict("undecided", f"a gain is possible but {why} (p = {look.p:.2g})", more or None)
+
+
+def within_reach(look: Look, last: int) -> bool:
+    """Whether the last look could still accept, were the gain one standard error above what is seen.
+
+    A normal approximation that only ever stops: it cannot accept, so it costs no error probability.
+    """
+    error = (look.high - look.low) / (2 * NORMAL_95)
+    final_error = error * (look.rounds / last) ** 0.5
+    return bool(look.delta + error >= float(norm.ppf(1 - look.level)) * final_error)
 
 
 class ErrorBudget(BaseModel):

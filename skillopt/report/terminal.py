@@ -78,7 +78,8 @@ class Screen:
 
     def on_edits(self, data: dict[str, Any]) -> None:
         self.line(
-            f"  reflection: {data['edits']} edits; {data['patches']} patches of at most {data['budget']} edits"
+            f"  reflection: {data['edits']} different edits, {data['clean']} pass the screen; "
+            f"{data['patches']} patches of at most {data['budget']} edits"
         )
 
     def on_patch(self, data: dict[str, Any]) -> None:

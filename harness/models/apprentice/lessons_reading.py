@@ -7,7 +7,7 @@ from harness.models.apprentice.lesson_maker import NOT, lesson
 READING = (
     lesson(
         "text_numbers",
-        0.3,
+        0.15,
         right=(
             r"\b(numbers?|amounts?|figures?|values?|digits|prices?)\b.{0,40}\b(stored|kept|entered|typed|held"
             r"|saved|"
@@ -39,7 +39,7 @@ READING = (
     ),
     lesson(
         "date_order",
-        0.25,
+        0.125,
         right=(
             r"\b(day|month|dd|mm)\b.{0,25}\b(first|order|comes first|convention)\b",
             r"\b(day[/ -]month|month[/ -]day|dd/mm|mm/dd)\b",
@@ -69,7 +69,7 @@ READING = (
     ),
     lesson(
         "visible_rows",
-        0.2,
+        0.1,
         right=(
             r"\b(visible|shown|displayed|unhidden) (rows?|lines?|cells?)",
             r"\b(hidden|filtered)\b.{0,30}\b(rows?|lines?|lists?|out|range)\b",
@@ -96,7 +96,7 @@ READING = (
     ),
     lesson(
         "skip_subtotals",
-        0.35,
+        0.175,
         right=(
             r"\b(sub-?totals?|total (rows?|lines?)|sum rows?)\b",
             r"\btotals?\b.{0,40}\b(twice|double|already)",
@@ -119,7 +119,7 @@ READING = (
     ),
     lesson(
         "find_header",
-        0.5,
+        0.25,
         right=(
             r"\bheaders?\b.{0,60}\b(row 1|first row|not|may|might|below|title|find|search|which row|locate)",
             r"\b(find|locate|search|look for|detect|identify)\b.{0,40}\bheaders?\b",
@@ -143,7 +143,7 @@ READING = (
     ),
     lesson(
         "merged_fill",
-        0.25,
+        0.125,
         right=(
             r"\bmerged?\b.{0,60}\b(cells?|rows?|ranges?|areas?|values?|fill)",
             r"\bfill(ed)? down\b.{0,40}\bmerge",
@@ -167,7 +167,7 @@ READING = (
     ),
     lesson(
         "trim_keys",
-        0.3,
+        0.15,
         right=(
             r"\b(trim|strip)\b(?!.*\b(numbers?|numeric|separators?)\b).{0,50}\b(spaces?|whitespace|keys?"
             r"|names?|text|blanks)",
@@ -196,7 +196,7 @@ READING = (
     ),
     lesson(
         "blank_not_zero",
-        0.4,
+        0.2,
         right=(
             r"\b(blanks?|empty|missing)\b.{0,60}\b(not|never|aren't|isn't|differ|unlike)\b.{0,20}\b(zeros?"
             r"|nought|0)\b",
@@ -225,7 +225,7 @@ READING = (
     ),
     lesson(
         "percent_fraction",
-        0.4,
+        0.2,
         right=(
             r"(\bpercent(ages?)?\b|%).{0,60}\b(fractions?|decimal|divide|0\.\d+)",
             r"\b(fractions?|shares?)\b.{0,60}(\bpercent|%)",

@@ -7,7 +7,7 @@ from harness.models.apprentice.lesson_maker import NOT, lesson
 WRITING = (
     lesson(
         "duplicate_keys",
-        0.35,
+        0.175,
         right=(
             r"\b(duplicate|repeated|double)\w*\b.{0,60}\b(keys?|codes?|entr\w+|rows?|match\w*|lookups?"
             r"|values?)",
@@ -34,7 +34,7 @@ WRITING = (
     ),
     lesson(
         "missing_keys",
-        0.5,
+        0.25,
         right=(
             r"\b(missing|unknown|unmatched|absent)\b.{0,30}\b(keys?|codes?|entr\w+|match\w*|lookups?"
             r"|prices?)",
@@ -63,7 +63,7 @@ WRITING = (
     ),
     lesson(
         "write_formulas",
-        0.3,
+        0.15,
         right=(
             r"\b(write|use|enter|put|prefer|insert) (\w+ ){0,2}formulas?\b",
             r"\bformulas?\b.{0,40}\b(instead of|rather than|not)\b.{0,30}\b(constants?|values?|results?"
@@ -89,7 +89,7 @@ WRITING = (
     ),
     lesson(
         "absolute_refs",
-        0.45,
+        0.225,
         right=(
             r"\babsolute\b.{0,30}\b(references?|refs?|address\w*)",
             r"\$[A-Z]+\$\d+|\bdollar signs?\b",
@@ -113,7 +113,7 @@ WRITING = (
     ),
     lesson(
         "number_formats",
-        0.2,
+        0.1,
         right=(
             r"\b(number|cell|currency|date) formats?\b.{0,60}\b(copy|keep|match|same|carry|set|apply"
             r"|neighbou?r\w*|preserve)",
@@ -139,7 +139,7 @@ WRITING = (
     ),
     lesson(
         "round_half_up",
-        0.3,
+        0.15,
         right=(
             r"\bhalf[- ]?up\b|\bROUND_HALF_UP\b",
             r"\b(decimal|exact)\b.{0,40}\bround",
@@ -205,7 +205,7 @@ WRITING = (
     ),
     lesson(
         "keep_sheets",
-        0.6,
+        0.3,
         right=(
             r"\b(keep|leave|preserve)\b.{0,40}\b(other |all |every )?(sheets?|tabs?)\b",
             r"\b(order of the|sheet order)\b.{0,20}",
@@ -229,7 +229,7 @@ WRITING = (
     ),
     lesson(
         "output_place",
-        0.6,
+        0.3,
         right=(
             r"\bsave\b.{0,60}\b(name|path|place|folder|where|as asked|asked for|requested|copy)",
             r"\b(never|do not|don't|without)\b.{0,20}\b(overwrit|chang|touch|sav)\w*\b.{0,30}\b(input"

@@ -95,7 +95,7 @@ def wording(lesson: Lesson, reading: Reading, rng: random.Random) -> str | None:
     fresh = [text for text in lesson.good if text not in reading.refused]
     if not fresh:
         return None
-    return fresh[0] if rng.random() < 0.8 else rng.choice(fresh)
+    return fresh[0] if rng.random() < 0.9 else rng.choice(fresh)
 
 
 def edit(text: str, why: str) -> dict[str, str]:
@@ -117,8 +117,8 @@ def poor_edit(reading: Reading, good: list[str], rng: random.Random) -> dict[str
     if kind == "unsafe":
         return edit(rng.choice(UNSAFE), "a file could not be saved")
     if kind == "notes" and good:
-        bad = lessons()["follow_notes"].bad[0]
-        return edit(f"{good[0]} {bad}", "the workbook itself says what is meant")
+        orders = " ".join(lessons()["follow_notes"].bad)
+        return edit(f"{good[0]} {orders}", "the workbook itself says what is meant")
     if kind == "answer":
         found = [match for run in reading.passed for match in FOUND_VALUE.findall(run)]
         if found:
@@ -136,7 +136,7 @@ def propose(view: View) -> Move:
     edits: list[dict[str, str]] = []
     texts: list[str] = []
     for lesson in diagnoses(reading):
-        text = wording(lesson, reading, rng) if rng.random() < 0.85 else None
+        text = wording(lesson, reading, rng) if rng.random() < 0.95 else None
         if text is not None and len(edits) < reading.limit - 1:
             texts.append(text)
             edits.append(edit(text, f"runs failed that lacked this ({lesson.habit.name.replace('_', ' ')})"))
