@@ -98,7 +98,7 @@ class TrajectoryStore:
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"Writing to {self.path} failed: {error}.",
-                "What was recorded before is kept; make room or free the file and run the same command again.",
+                "What was recorded is kept; make room or free the file and run the same command again.",
             ) from error
 
     def _insert(self, table: str, row: dict[str, Any], *, replace: bool = False) -> None:

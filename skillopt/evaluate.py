@@ -75,8 +75,8 @@ class Evaluator:
         ]
         if over:
             raise BudgetSpent(
-                f"The budget of {over[0]} is spent ({int(spent['rollouts'])} rollouts, {int(spent['tokens'])} "
-                f"tokens, ${spent['cost']:.2f} so far).",
+                f"The budget of {over[0]} is spent ({int(spent['rollouts'])} rollouts, "
+                f"{int(spent['tokens'])} tokens, ${spent['cost']:.2f} so far).",
                 f"Everything is kept: run the same command with a higher --max-{over[0]} to go on.",
             )
 

@@ -80,7 +80,7 @@ def copy_shipped(skill: str, cwd: Path, notes: list[str]) -> Path:
     if skill not in shipped_skills():
         raise SkillError(
             f"There is no skill named {skill} here.",
-            f"Make one with: skillopt init {skill} (shipped with the package: {', '.join(shipped_skills())}).",
+            f"Make one with: skillopt init {skill} (shipped: {', '.join(shipped_skills())}).",
         )
     try:
         for kind in ("skills", "tasksets"):

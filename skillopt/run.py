@@ -118,7 +118,7 @@ async def run_eval(
     environ: Mapping[str, str],
     tell: Tell,
 ) -> tuple[Score, int]:
-    """Mean score of a version (None: the work tree's text) on one split, and how many rollouts are missing."""
+    """Mean score of a version (None: the work tree's text) on one split; how many rollouts are missing."""
     skill = version.skill if version else project.skill
     label = version.label if version else f"{project.name} (work tree)"
     run_id = run_key("eval", skill.hash, project.taskset.hash, options, split)

@@ -17,7 +17,6 @@ from skillopt.patch import Patch
 from skillopt.session import Session
 from skillopt.versions import Version
 
-
 SAFETY = "safety"
 
 

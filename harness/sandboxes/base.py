@@ -77,8 +77,10 @@ class GuestSandbox(ABC):
             raise SandboxError("The sandbox did not start.")
 
     async def _reply(self, timeout: float) -> tuple[dict[str, Any], bytes]:
-        assert self._process is not None and self._process.stdout is not None
-        stream = self._process.stdout
+        process = self._process
+        if process is None or process.stdout is None:
+            raise SandboxError("The sandbox is not running.")
+        stream = process.stdout
 
         async def read() -> tuple[dict[str, Any], bytes]:
             (length,) = struct.unpack(">I", await stream.readexactly(4))

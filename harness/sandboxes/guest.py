@@ -134,9 +134,9 @@ def run_python(source: bytes) -> int:
     sys.path.insert(0, os.getcwd())
     for name in ("stdin", "stdout", "stderr"):
         mode, fd = ("r", 0) if name == "stdin" else ("w", 1 if name == "stdout" else 2)
-        setattr(sys, name, open(fd, mode, encoding="utf-8", errors="replace", closefd=False))
+        setattr(sys, name, open(fd, mode, encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
     try:
-        exec(compile(source, "script.py", "exec"), module.__dict__)
+        exec(compile(source, "script.py", "exec"), module.__dict__)  # noqa: S102
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else (0 if stop.code is None else 1)
@@ -154,7 +154,7 @@ def run_python(source: bytes) -> int:
 
 def exec_argv(argv: list[str]) -> int:
     try:
-        os.execvpe(argv[0], argv, os.environ)
+        os.execvpe(argv[0], argv, os.environ)  # noqa: S606
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
     return 127

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skillopt.session import Options, Project
 
 OK, NO, SETUP, INTERRUPTED = 0, 1, 2, 130
+DEFAULT_CONCURRENCY = max(2, min(8, 2 * (os.cpu_count() or 2)))
 
 SkillName = Annotated[str, typer.Argument(help="Name of a skill in ./skills, or the path of its folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout, logs on stderr.")]
@@ -37,10 +38,6 @@ Seed = Annotated[int, typer.Option(help="Seed of sampling; another seed is anoth
 MaxRollouts = Annotated[int | None, typer.Option(min=1, help="Stop after so many rollouts.")]
 MaxTokens = Annotated[int | None, typer.Option(min=1, help="Stop after so many tokens.")]
 MaxMoney = Annotated[float | None, typer.Option(min=0.0, help="Stop after so many US dollars.")]
-
-
-def default_concurrency() -> int:
-    return max(2, min(8, 2 * (os.cpu_count() or 2)))
 
 
 def make_screen(as_json: bool) -> Screen:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skillopt.commands.common import (
+    DEFAULT_CONCURRENCY,
     NO,
     OK,
     SETUP,
@@ -26,7 +27,6 @@ from skillopt.commands.common import (
     Seed,
     SkillName,
     Tasks,
-    default_concurrency,
     make_options,
     make_screen,
     open_named,
@@ -46,7 +46,7 @@ def improve(
     base_url: BaseUrl = "",
     price: Price = "",
     sandbox: Sandbox = "local",
-    concurrency: Concurrency = default_concurrency(),
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
     seed: Seed = 0,
     epochs: Annotated[int, typer.Option(min=1, max=100, help="Passes over the train tasks.")] = 3,
     batch: Annotated[int, typer.Option(min=1, help="Train tasks per step.")] = 40,
@@ -155,14 +155,14 @@ def try_(
     base_url: BaseUrl = "",
     price: Price = "",
     sandbox: Sandbox = "local",
-    concurrency: Concurrency = default_concurrency(),
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
     seed: Seed = 0,
     max_rollouts: MaxRollouts = None,
     max_tokens: MaxTokens = None,
     max_money: MaxMoney = None,
     as_json: Json = False,
 ) -> None:
-    """Evaluate a hand-written patch through the same gates. Exit code 0: the gates accept it, 1: they do not."""
+    """Evaluate a hand-written patch through the same gates. Exit code 0: accepted, 1: not."""
     from skillopt.improve import Plan
     from skillopt.run import run_try
 
@@ -218,7 +218,7 @@ def eval_(
     base_url: BaseUrl = "",
     price: Price = "",
     sandbox: Sandbox = "local",
-    concurrency: Concurrency = default_concurrency(),
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:

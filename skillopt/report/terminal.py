@@ -97,7 +97,8 @@ class Screen:
     def on_look(self, data: dict[str, Any]) -> None:
         look = Look.model_validate(data["look"])
         self.line(
-            f"    look at {look.rounds} x {look.tasks}: {look.incumbent_mean:.1%} -> {look.candidate_mean:.1%}, "
+            f"    look at {look.rounds} x {look.tasks}: "
+            f"{look.incumbent_mean:.1%} -> {look.candidate_mean:.1%}, "
             f"{points(look.delta)} points [{points(look.low)}, {points(look.high)}], "
             f"p = {look.p:.2g} (needed {look.level:.2g})"
         )
@@ -141,7 +142,7 @@ def show_report(screen: Screen, report: Report) -> None:
         show_diff(screen, report.seed_text, report.best_text, report.seed_version, report.best_version)
     cost = f", ${report.cost:.2f}" if report.cost else ""
     screen.line(
-        f"\n{report.rollouts} rollouts ({report.rollouts_paid_now} made now, the others read from the record), "
+        f"\n{report.rollouts} rollouts ({report.rollouts_paid_now} made now, others read from the record), "
         f"{report.tokens:,} tokens{cost}; {report.missing} missing. "
         f"Error budget {report.alpha:.2f}, spent {report.alpha_spent:.3f}."
     )

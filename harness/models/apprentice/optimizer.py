@@ -105,7 +105,7 @@ def edit(text: str, why: str) -> dict[str, str]:
 def poor_edit(reading: Reading, good: list[str], rng: random.Random) -> dict[str, str] | None:
     """Sometimes an edit that should not be accepted, of one of several kinds."""
     kind = rng.choices(
-        ["none", "idle", "harmful", "long", "unsafe", "notes", "answer"], [30, 22, 20, 7, 8, 6, 7]
+        ["none", "idle", "harmful", "long", "unsafe", "notes", "answer"], [24, 20, 22, 7, 8, 12, 7]
     )[0]
     if kind == "idle":
         return edit(rng.choice(IDLE), "some runs looked hasty")
@@ -142,5 +142,5 @@ def propose(view: View) -> Move:
             edits.append(edit(text, f"runs failed that lacked this ({lesson.habit.name.replace('_', ' ')})"))
     poor = poor_edit(reading, texts, rng)
     if poor is not None:
-        edits.append(poor)
+        edits.insert(rng.randrange(len(edits) + 1), poor)
     return Move(json.dumps({"edits": edits[: reading.limit]}))
