@@ -109,7 +109,9 @@ class Loop:
         for edit in edits:
             patch = Patch(edits=(edit,))
             trial = Trial(self.session, self.incumbent, self.plan.rule, patch)
-            faults = trial.screen(self.secrets, forbidden(self.refused))
+            # What several reflections ask for will be tested with others: refused alone does not bar it.
+            refused = forbidden(self.refused) if edit.support == 1 else []
+            faults = trial.screen(self.secrets, refused)
             if not faults:
                 clean.append(edit)
             elif "REPEAT" not in {fault.code for fault in faults}:

@@ -243,7 +243,11 @@ async def open_session(
             options.budget,
             lambda what, done, total: tell("progress", {"what": what, "done": done, "total": total}),
         )
-        yield Session(project, options, world, evaluator, optimizer, tell)
+        try:
+            yield Session(project, options, world, evaluator, optimizer, tell)
+        finally:
+            await model.close()
+            await optimizer.close()
 
 
 def run_key(*parts: Any) -> str:

@@ -100,6 +100,10 @@ class OpenAIChat:
             self._store.put_completion(key, self.run_id, completion.model_dump(), completion.usage)
         return completion
 
+    async def close(self) -> None:
+        """Close the connections of the client."""
+        await self._client.close()
+
     async def _ask(self, request: dict[str, Any]) -> Completion:
         for attempt in range(1, self._policy.attempts + 1):
             started = time.monotonic()

@@ -160,11 +160,14 @@ def check_size(old: Skill, new: Skill, patch: Patch) -> list[str]:
 
 
 def is_repeat(patch: Patch, refused: Sequence[Patch]) -> bool:
-    """Whether the same edits, or a single edit of them, were refused as a patch of their own."""
+    """Whether this patch was refused, or one edit much like it.
+
+    An edit whose gain alone could not be seen may come again in a larger patch: that is another question.
+    """
+    if any(known.id == patch.id for known in refused):
+        return True
     singles = [known.edits[0] for known in refused if len(known.edits) == 1]
-    return any(known.id == patch.id for known in refused) or any(
-        like(edit, known) for edit in patch.edits for known in singles
-    )
+    return len(patch.edits) == 1 and any(like(patch.edits[0], known) for known in singles)
 
 
 def like(left: Edit, right: Edit) -> bool:

@@ -109,7 +109,7 @@ def decide(rule: GateRule, looks: Sequence[Look], new: Arm, old: Arm, complete: 
     if not complete:
         return verdict("undecided", "too many rollouts are missing on one side to compare the two")
     if look.delta > 0 and look.p <= look.level:
-        return verdict("accepted", f"better with p = {look.p:.2g}, needed {look.level:.2g}")
+        return verdict("accepted", f"better on {claim}: p = {look.p:.2g}, needed {look.level:.2g}")
     if look.delta <= 0 or max(look.p_mid, look.p_tasks or 0.0) > rule.futility[index]:
         return verdict("rejected", f"no sign of a gain after {look.rounds} runs per task (p = {look.p:.2g})")
     last = rule.looks(len(new))[-1]

@@ -105,7 +105,7 @@ def edit(text: str, why: str) -> dict[str, str]:
 def poor_edit(reading: Reading, good: list[str], rng: random.Random) -> dict[str, str] | None:
     """Sometimes an edit that should not be accepted, of one of several kinds."""
     kind = rng.choices(
-        ["none", "idle", "harmful", "long", "unsafe", "notes", "answer"], [24, 20, 22, 7, 8, 12, 7]
+        ["none", "idle", "harmful", "long", "unsafe", "notes", "answer"], [16, 18, 24, 6, 12, 14, 10]
     )[0]
     if kind == "idle":
         return edit(rng.choice(IDLE), "some runs looked hasty")
