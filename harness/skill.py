@@ -20,6 +20,7 @@ from harness.errors import SkillError
 NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 MAX_NAME, MAX_DESCRIPTION, MAX_COMPATIBILITY = 64, 1024, 500
 MAX_BYTES = 256 * 1024
+NOT_CONTENT = {".git", "__pycache__"}
 FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -116,11 +117,29 @@ def load_skill(folder: Path) -> Skill:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SkillError(f"{path} cannot be read: {error}.", "Save it as UTF-8 text.") from error
-    files = {}
-    for other in sorted(folder.rglob("*")):
-        if other.is_file() and not other.is_symlink() and other != path:
-            files[other.relative_to(folder).as_posix()] = other.read_bytes()
+    files = {name: data for name, data in read_files(folder).items() if name != path.name}
     try:
         return parse_skill(text, files, folder.resolve().name)
     except SkillError as error:
         raise SkillError(f"{path}: {error.message}", error.remedy) from error
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Relative path -> content, less what git and Python keep in a folder. Raises SkillError."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if NOT_CONTENT & set(inside.parts) or path.is_symlink() or not path.is_file():
+            continue
+        try:
+            inside.as_posix().encode()
+            files[inside.as_posix()] = path.read_bytes()
+        except UnicodeEncodeError as error:
+            raise SkillError(
+                f"The file name {inside.as_posix()!a} in {folder} is not valid UTF-8.", "Rename that file."
+            ) from error
+        except OSError as error:
+            raise SkillError(
+                f"{path} cannot be read: {error.strerror}.", "Check its permissions, or move it away."
+            ) from error
+    return files

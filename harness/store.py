@@ -65,7 +65,7 @@ class TrajectoryStore:
             ) from error
         except OSError as error:
             raise StoreError(
-                f"{path.parent} cannot be written: {error.strerror}.", "Choose another folder with --store."
+                f"{path.parent} cannot be written: {error.strerror}.", "Make it writable, or run from a folder that is."
             ) from error
 
     def _open(self) -> Database:
@@ -79,11 +79,11 @@ class TrajectoryStore:
         db.enable_wal()
         db.conn.execute("pragma synchronous = normal")
         db.executescript(SCHEMA)
-        found = db.execute("select value from meta where name = 'schema_version'").fetchone()
-        if found is None:
-            db.table("meta").insert({"name": "schema_version", "value": str(SCHEMA_VERSION)})
-        elif int(found[0]) != SCHEMA_VERSION:
-            raise sqlite3.DatabaseError(f"it has schema {found[0]}, this version reads {SCHEMA_VERSION}")
+        with write_lock(db):
+            db.execute("insert or ignore into meta values ('schema_version', ?)", [str(SCHEMA_VERSION)])
+        (found,) = db.execute("select value from meta where name = 'schema_version'").fetchone()
+        if found != str(SCHEMA_VERSION):
+            raise sqlite3.DatabaseError(f"it has schema {found}, this version reads {SCHEMA_VERSION}")
         return db
 
     def close(self) -> None:
@@ -91,9 +91,13 @@ class TrajectoryStore:
 
     @contextmanager
     def _guard(self) -> Iterator[Database]:
-        """A write as one transaction; a failure of the file is one clear error."""
+        """A write as one transaction; a failure of the file is one clear error.
+
+        It takes the write lock at once: one that reads first and writes then is refused, not made to wait,
+        when another process wrote in between.
+        """
         try:
-            with self._db.atomic():
+            with write_lock(self._db):
                 yield self._db
         except sqlite3.DatabaseError as error:
             raise StoreError(
@@ -141,7 +145,10 @@ class TrajectoryStore:
         return RunResult.model_validate_json(row[0]) if row else None
 
     def put_rollout(self, result: RunResult, trajectory: Trajectory, files: dict[str, bytes]) -> RunResult:
-        """Record a finished rollout with its trajectory and artifacts; returns it with their addresses."""
+        """Record a finished rollout with its trajectory and artifacts; returns what the record says now.
+
+        That is the earlier rollout where one of the same key is there already: a rerun will read that one.
+        """
         assert result.score is not None
         for artifact in result.artifacts:
             if artifact.path in files:
@@ -159,7 +166,7 @@ class TrajectoryStore:
                 "result": stored.model_dump_json(),
             },
         )
-        return stored
+        return self.rollout(stored.key) or stored
 
     def put_fault(self, result: RunResult) -> None:
         self._insert(
@@ -251,6 +258,18 @@ class TrajectoryStore:
     def test_reads(self, skill: str) -> int:
         row = self._db.execute("select count(*) from test_reads where skill = ?", [skill]).fetchone()
         return int(row[0])
+
+
+@contextmanager
+def write_lock(db: Database) -> Iterator[None]:
+    """One write transaction: committed at the end, taken back after a fault."""
+    db.conn.execute("begin immediate")
+    try:
+        yield
+        db.conn.execute("commit")
+    except BaseException:
+        db.conn.rollback()
+        raise
 
 
 ROLLOUT_COLUMNS = (

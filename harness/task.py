@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.errors import TaskError
 
@@ -108,9 +108,15 @@ class SplitShares(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    train: float = 0.3
-    selection: float = 0.4
-    test: float = 0.3
+    train: float = Field(default=0.3, ge=0)
+    selection: float = Field(default=0.4, ge=0)
+    test: float = Field(default=0.3, ge=0)
+
+    @model_validator(mode="after")
+    def whole(self) -> SplitShares:
+        if abs(self.train + self.selection + self.test - 1) > 1e-6:
+            raise ValueError("the three shares do not add up to 1")
+        return self
 
 
 class Manifest(BaseModel):

@@ -74,9 +74,10 @@ class Evaluator:
             if limit is not None and used > limit
         ]
         if over:
+            wanted = f", {new} more are the next step" if new else ""
             raise BudgetSpent(
                 f"The budget of {over[0]} is spent ({int(spent['rollouts'])} rollouts, "
-                f"{int(spent['tokens'])} tokens, ${spent['cost']:.2f} so far).",
+                f"{int(spent['tokens'])} tokens, ${spent['cost']:.2f} so far{wanted}).",
                 f"Everything is kept: run the same command with a higher --max-{over[0]} to go on.",
             )
 

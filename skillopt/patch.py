@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +15,9 @@ from harness.errors import SetupError
 from harness.skill import Skill
 from harness.task import digest, explain
 
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+ADDS = (" ", "-", "+", "\n", "\r")
 Op = Literal["append", "insert_after", "replace", "delete"]
 
 
@@ -73,11 +78,19 @@ def apply_edit(body: str, edit: Edit) -> str:
 
 
 def apply_patch(skill: Skill, patch: Patch) -> Skill:
-    """The candidate. Front matter is never touched. Raises PatchError or SkillError."""
+    """The candidate. Front matter and line ends stay as they are. Raises PatchError or SkillError."""
     body = skill.body
+    crlf = 0 < body.count("\n") == body.count("\r\n")
+    if crlf:
+        body = body.replace("\r\n", "\n")
     for edit in patch.edits:
-        body = apply_edit(body, edit)
-    return skill.with_text(skill.front_matter + body)
+        body = apply_edit(body, with_line_feeds(edit) if crlf else edit)
+    return skill.with_text(skill.front_matter + (body.replace("\n", "\r\n") if crlf else body))
+
+
+def with_line_feeds(edit: Edit) -> Edit:
+    anchor, text = (value.replace("\r\n", "\n") for value in (edit.anchor, edit.text))
+    return edit.model_copy(update={"anchor": anchor, "text": text})
 
 
 def diff(old: str, new: str, old_name: str, new_name: str) -> str:
@@ -91,13 +104,15 @@ def whole_text_patch(skill: Skill, text: str, origin: str) -> Patch:
     candidate = skill.with_text(text)
     if candidate.front_matter != skill.front_matter:
         raise PatchError("The candidate changes the front matter.", "Only the body of a skill is optimised.")
+    if not skill.body.strip():
+        return Patch(edits=(Edit(op="append", text=candidate.body),), origin=origin)
     return Patch(edits=(Edit(op="replace", anchor=skill.body, text=candidate.body),), origin=origin)
 
 
 def read_patch(path: Path, skill: Skill) -> Patch:
     """A patch file: JSON with `edits`, or a unified diff of the SKILL.md. Raises PatchError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PatchError(f"The patch {path} cannot be read: {error}.", "Check the path.") from error
     if text.lstrip().startswith("{"):
@@ -105,54 +120,106 @@ def read_patch(path: Path, skill: Skill) -> Patch:
             patch = Patch.model_validate({**json.loads(text), "origin": f"file {path.name}"})
         except ValidationError as error:
             raise PatchError(f"{path} is not a patch: {explain(error)}.", "Mend that field.") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PatchError(f"{path} is not valid JSON: {error}.", "Mend it.") from error
     else:
+        if "\r\n" in skill.text and "\r\n" not in text:
+            text = text.replace("\n", "\r\n")
         patch = whole_text_patch(skill, apply_diff(skill.text, text, path), f"file {path.name}")
     if apply_patch(skill, patch).text == skill.text:
         raise PatchError(f"{path} changes nothing.", "Check that it is not applied already.")
     return patch
 
 
+@dataclass
+class Hunk:
+    """One hunk of a unified diff: where it stood in the old file (from 0), and its lines."""
+
+    place: int
+    old_left: int
+    new_left: int
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    last: str = " "
+
+
 def apply_diff(text: str, patch: str, path: Path) -> str:
     """Apply a unified diff of one file. Raises PatchError when a hunk does not fit."""
-    lines, result, place = text.splitlines(keepends=True), [], 0
-    hunks = parse_hunks(patch)
+    lines, result, place = lines_of(text), [], 0
+    hunks = parse_hunks(patch, path)
     if not hunks:
         raise PatchError(f"{path} holds no change.", "Make it with: git diff -- SKILL.md")
-    for before, after in hunks:
-        start = find_lines(lines, before, place)
+    shift = 0
+    for hunk in hunks:
+        start = find_lines(lines, hunk.before, place, hunk.place + shift)
         if start is None:
-            shown = (before[0] if before else after[0]).strip()[:60]
+            shown = (hunk.before or hunk.after)[0].strip()[:60]
             raise PatchError(
                 f"{path} does not apply: the lines around {shown!r} do not stand in the skill.",
                 "Make it again from the version it is meant for.",
             )
-        result += lines[place:start] + after
-        place = start + len(before)
+        shift = start - hunk.place
+        result += lines[place:start] + hunk.after
+        place = start + len(hunk.before)
     return "".join(result + lines[place:])
 
 
-def parse_hunks(patch: str) -> list[tuple[list[str], list[str]]]:
-    """(old lines, new lines) of each hunk."""
-    hunks: list[tuple[list[str], list[str]]] = []
-    for line in patch.splitlines(keepends=True):
-        if line.startswith("@@"):
-            hunks.append(([], []))
-        elif hunks and line[:1] in (" ", "-", "+", "\n"):
-            kept = line if line.endswith("\n") else line + "\n"
-            content = kept[1:] if kept != "\n" else kept
-            if not line.startswith("+"):
-                hunks[-1][0].append(content)
-            if not line.startswith("-"):
-                hunks[-1][1].append(content)
+def lines_of(text: str) -> list[str]:
+    """Lines with their ends. Only a line feed ends one, as in git."""
+    return LINE.findall(text)
+
+
+def parse_hunks(patch: str, path: Path) -> list[Hunk]:
+    """The hunks of a diff. Raises PatchError when it is about several files or is cut short."""
+    hunks: list[Hunk] = []
+    files = 0
+    for line in lines_of(patch):
+        last = hunks[-1] if hunks else None
+        head = HUNK.match(line)
+        if last is not None and (last.old_left or last.new_left) and line[:1] in ADDS:
+            add_line(last, line)
+        elif line.startswith("\\") and last is not None:
+            drop_line_end(last)
+        elif head is not None:
+            start, old, new = int(head[1]), int(head[2] or 1), int(head[3] or 1)
+            hunks.append(Hunk(start - 1 if old else start, old, new))
+        elif line.startswith("+++ "):
+            files += 1
+        elif last is not None and line[:1] in ("+", "-") and not line.startswith(("--- ", "-- ")):
+            last.new_left = -1
+    if files > 1:
+        raise PatchError(f"{path} changes {files} files.", "Make it with: git diff -- SKILL.md")
+    if any(hunk.old_left or hunk.new_left for hunk in hunks):
+        raise PatchError(
+            f"{path} is damaged: a hunk has more or fewer lines than its head says.",
+            "Make it with: git diff -- SKILL.md",
+        )
     return hunks
 
 
-def find_lines(lines: list[str], wanted: list[str], start: int) -> int | None:
-    for index in range(start, len(lines) - len(wanted) + 1):
-        if [line.rstrip("\n") for line in lines[index : index + len(wanted)]] == [
-            line.rstrip("\n") for line in wanted
-        ]:
-            return index
-    return None
+def add_line(hunk: Hunk, line: str) -> None:
+    """Add a line to the sides it stands on. An empty line is an empty context line without its blank."""
+    mark, content = (line[0], line[1:]) if line[0] in " -+" else (" ", line)
+    content = content if content.endswith("\n") else content + "\n"
+    if mark != "+":
+        hunk.before.append(content)
+        hunk.old_left -= 1
+    if mark != "-":
+        hunk.after.append(content)
+        hunk.new_left -= 1
+    hunk.last = mark
+
+
+def drop_line_end(hunk: Hunk) -> None:
+    """`No newline at end of file`: of the line before it, on the sides it stands on."""
+    for mark, side in (("+", hunk.before), ("-", hunk.after)):
+        if hunk.last != mark and side:
+            side[-1] = side[-1].removesuffix("\n")
+
+
+def find_lines(lines: list[str], wanted: list[str], start: int, near: int) -> int | None:
+    """Where the wanted lines stand at or after `start`, nearest to `near`; their ends may differ."""
+    plain, sought = ([line.rstrip("\r\n") for line in group] for group in (lines, wanted))
+    last = len(lines) - len(wanted)
+    places = [i for i in range(start, last + 1) if plain[i : i + len(wanted)] == sought]
+    return min(places, key=lambda place: abs(place - near), default=None)

@@ -22,7 +22,7 @@ from harness.rollout import World
 from harness.sandboxes.pool import SandboxPool
 from harness.skill import Skill, load_skill
 from harness.store import TrajectoryStore
-from harness.task import TaskSet, digest, load_taskset
+from harness.task import Task, TaskSet, digest, load_taskset
 from harness.tools.registry import tools_of
 from harness.verifiers import get_verifier
 from harness.verifiers.checkers import checker_pool
@@ -136,23 +136,35 @@ def check_names(taskset: TaskSet) -> None:
 
 
 def collect_secrets(taskset: TaskSet, skill: Skill) -> Secrets:
+    """Hidden answers, in files or in the verifiers' own settings, and the ids that are no common words."""
     numbers: set[str] = set()
     texts: set[str] = set()
     visible = " ".join([skill.text, *(task.prompt for task in taskset.tasks)]).lower()
     for task in taskset.tasks:
-        for name, path in task.answer_files().items():
-            values = answer_values(path) if name.endswith((".json", ".txt")) else []
-            expected = [spec.model_extra or {} for spec in task.verifiers]
-            for value in [*values, *(str(extra.get("expected", "")) for extra in expected)]:
-                if telling_number(value):
-                    numbers.add(plain_number(value))
-                elif telling_text(value) and value.lower() not in visible:
-                    texts.add(" ".join(value.lower().split()))
+        for value in task_answers(task):
+            if telling_number(value):
+                numbers.add(plain_number(value))
+            elif telling_text(value) and value.lower() not in visible:
+                texts.add(" ".join(value.lower().split()))
     return Secrets(
         numbers=frozenset(numbers),
         texts=frozenset(texts),
-        task_ids=frozenset(task.id.lower() for task in taskset.tasks),
+        task_ids=frozenset(task.id for task in taskset.tasks if telling_id(task.id)),
     )
+
+
+def task_answers(task: Task) -> list[str]:
+    """The values that the verifiers of a task expect."""
+    found = leaves([(spec.model_extra or {}).get("expected", "") for spec in task.verifiers])
+    for name, path in task.answer_files().items():
+        if name.endswith((".json", ".txt")):
+            found += answer_values(path)
+    return found
+
+
+def telling_id(task_id: str) -> bool:
+    """Whether an id cannot be a common word that a good rule may use."""
+    return any(char.isdigit() or char == "-" for char in task_id)
 
 
 def telling_text(text: str) -> bool:
@@ -164,9 +176,13 @@ def answer_values(path: Path) -> list[str]:
     """The leaf values of an answer file, as text."""
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        data = json.loads(text)
+        return leaves(json.loads(text))
     except ValueError:
         return text.split("\n")
+
+
+def leaves(data: Any) -> list[str]:
+    """The leaf values of nested data as text, less what only describes the form of a check."""
     found: list[str] = []
     stack = [data]
     while stack:

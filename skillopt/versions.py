@@ -57,11 +57,11 @@ class SkillHistory:
         except (git.InvalidGitRepositoryError, git.NoSuchPathError):
             raise HistoryError(
                 f"{folder} is not in a git repository, where accepted versions are kept.",
-                f"Run: git init {folder}",
+                f"Run: git init {folder.parent}",
             ) from None
         except (git.GitError, OSError) as error:
             raise HistoryError(
-                f"The git repository of {folder} cannot be opened: {error}.", "Check git."
+                f"The git repository of {folder} cannot be opened: {reason(error)}.", "Check git."
             ) from error
 
     def versions(self) -> list[Version]:
@@ -116,8 +116,9 @@ class SkillHistory:
             self._move_refs(made.hexsha, head.commit if head else "0" * 40, number)
         except (git.GitError, OSError, ValueError) as error:
             raise HistoryError(
-                f"The version could not be written to git: {error}.",
-                "Check that the repository is writable and has space; nothing was changed.",
+                f"The version could not be written to git: {reason(error)}.",
+                "Check that no other run works on this skill, and that the repository is writable and has "
+                "space; nothing was changed.",
             ) from error
         return self._read(self.repo.commit(made.hexsha))
 
@@ -135,7 +136,7 @@ class SkillHistory:
         except (git.BadName, ValueError):
             return None
         except (git.GitError, OSError) as error:
-            raise HistoryError(f"The git history cannot be read: {error}.", "Check git status.") from error
+            raise HistoryError(f"The git history cannot be read: {reason(error)}.", "Check git status.") from error
 
     def _blob(self, data: bytes) -> bytes:
         sha: bytes = self.repo.odb.store(IStream(b"blob", len(data), BytesIO(data))).binsha
@@ -180,7 +181,7 @@ class SkillHistory:
             text = files.pop("SKILL.md").decode()
         except (KeyError, ValueError, git.GitError) as error:
             raise HistoryError(
-                f"Commit {commit.hexsha[:10]} of {self.ref} was not written by skillopt: {error}.",
+                f"Commit {commit.hexsha[:10]} of {self.ref} was not written by skillopt: {reason(error)}.",
                 f"Move that branch away: git branch -m skillopt/{self.skill_name} other-name",
             ) from error
         return Version(
@@ -203,6 +204,12 @@ class SkillHistory:
         return self.commit(
             target.skill, "rollback", f"roll back to v{target.number}", {"content_of": target.number}
         )
+
+
+def reason(error: Exception) -> str:
+    """What git said, or the error itself, in one line."""
+    said = error.stderr if isinstance(error, git.CommandError) else ""
+    return " ".join((said or str(error) or type(error).__name__).split()).removeprefix("stderr: ").strip("'.")
 
 
 def same_origin(old: dict[str, Any], new: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import httpx2
 import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.errors import ContextOverflow, EndpointDead, ModelRejected, ModelUnavailable
 from harness.protocols import Completion, ToolCall
+from harness.redact import Redactor
 from harness.store import TrajectoryStore
 from harness.task import digest
 from harness.trajectory import Usage
@@ -29,11 +31,16 @@ OVERFLOW_WORDS = (
 
 
 class RetryPolicy(BaseModel):
-    """Waits in seconds. `dead_after` requests that failed in a row, retries included, stop the run."""
+    """Waits in seconds. `dead_after` requests that failed in a row, retries included, stop the run.
+
+    An endpoint that was never reached is not waited for that long: its first request gets `first_contact`
+    attempts, and stops the run.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     attempts: int = 5
+    first_contact: int = 3
     first_wait: float = 0.5
     longest_wait: float = 60.0
     dead_after: int = 3
@@ -82,6 +89,7 @@ class OpenAIChat:
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
         self._failures = 0
+        self._reached = False
 
     async def complete(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = (), seed: int = 0
@@ -110,18 +118,27 @@ class OpenAIChat:
             try:
                 completion = self._read(await self._send(request))
             except ModelUnavailable as error:
+                self._check_contact(attempt, error)
                 if attempt == self._policy.attempts:
                     self._count_failure(error)
                     raise
                 await self._sleep(self._wait(attempt, error.retry_after))
             else:
-                self._failures = 0
+                self._failures, self._reached = 0, True
                 return completion.model_copy(update={"seconds": time.monotonic() - started})
         raise AssertionError("unreachable")
 
     def _wait(self, attempt: int, retry_after: float | None) -> float:
         backoff = self._policy.first_wait * 2 ** (attempt - 1) * random.uniform(1.0, 1.5)  # noqa: S311
         return float(min(self._policy.longest_wait, max(backoff, retry_after or 0.0)))
+
+    def _check_contact(self, attempt: int, error: ModelUnavailable) -> None:
+        tries = min(self._policy.first_contact, self._policy.attempts)
+        if not self._reached and attempt >= tries and is_unreachable(error.__cause__):
+            raise EndpointDead(
+                f"The endpoint {self._client.base_url} cannot be reached, tried {tries} times.",
+                "Check --base-url (or OPENAI_BASE_URL) and that the server runs, then run the same command.",
+            ) from error
 
     def _count_failure(self, error: ModelUnavailable) -> None:
         self._failures += 1
@@ -151,7 +168,7 @@ class OpenAIChat:
         except openai.APIStatusError as error:
             raise self._status_error(error) from error
         except openai.APIError as error:
-            raise ModelUnavailable(f"{type(error).__name__}: {error}") from error
+            raise ModelUnavailable(f"{type(error).__name__}: {error}".rstrip(".")) from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # The client raises bare errors on a body that is not the protocol's.
             raise ModelUnavailable(f"the answer was not readable ({type(error).__name__})") from error
@@ -164,9 +181,13 @@ class OpenAIChat:
             return ModelUnavailable(f"server error ({error.status_code})", retry_after(error))
         return ModelRejected(
             f"The endpoint {self._client.base_url} refused the request ({error.status_code}): "
-            f"{str(error.message)[:200]}.",
+            f"{self._without_key(str(error.message))[:200]}.",
             "Check the model's name and which options it takes.",
         )
+
+    def _without_key(self, text: str) -> str:
+        """What an endpoint says may repeat the key."""
+        return Redactor([self._client.api_key]).text(text)
 
     def _read(self, response: Any) -> Completion:
         choices = getattr(response, "choices", None)
@@ -200,6 +221,13 @@ class OpenAIChat:
             requests=1,
         )
         return usage.model_copy(update={"cost": self.prices.cost(usage)}) if self.prices else usage
+
+
+def is_unreachable(cause: BaseException | None) -> bool:
+    """Whether no connection was made at all: nobody listens, no such host, no route."""
+    return isinstance(cause, openai.APIConnectionError) and isinstance(
+        cause.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout
+    )
 
 
 def retry_after(error: openai.APIStatusError) -> float | None:

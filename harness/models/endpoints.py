@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import httpx2
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -14,6 +15,7 @@ from harness.store import TrajectoryStore
 
 APPRENTICE = "apprentice"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+CONNECT_SEC = 10.0
 
 
 class Endpoint(BaseModel):
@@ -36,6 +38,26 @@ class Endpoint(BaseModel):
         return "embedded" if self.embedded else (self.base_url or DEFAULT_BASE_URL)
 
 
+def make_endpoint(model: str, base_url: str = "", prices: Prices | None = None) -> Endpoint:
+    """The endpoint that a user named; the embedded apprentice has no URL, whatever the environment says.
+
+    Raises SetupError for a text that is no URL, and for one with a key in it: a URL is printed and recorded.
+    """
+    if model == APPRENTICE:
+        return Endpoint()
+    parts = urlsplit(base_url)
+    if parts.username or parts.password:
+        raise SetupError(
+            f"The base URL of {parts.hostname} holds a user name or a key, and URLs are recorded.",
+            "Leave it out of the URL and set OPENAI_API_KEY.",
+        )
+    if base_url and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise SetupError(
+            f"{base_url} is not the URL of an endpoint.", "Write it like this: http://127.0.0.1:8000/v1"
+        )
+    return Endpoint(model=model, base_url=base_url, prices=prices)
+
+
 def open_client(endpoint: Endpoint, environ: Mapping[str, str]) -> AsyncOpenAI:
     """The client for an endpoint. Raises SetupError when there is no key for one that needs it."""
     if endpoint.embedded:
@@ -53,8 +75,9 @@ def open_client(endpoint: Endpoint, environ: Mapping[str, str]) -> AsyncOpenAI:
             "Set OPENAI_API_KEY (any text for a server without keys), or leave out --model to use the "
             "embedded apprentice.",
         )
+    timeout = httpx2.Timeout(endpoint.timeout, connect=min(CONNECT_SEC, endpoint.timeout))
     try:
-        return AsyncOpenAI(api_key=key, base_url=endpoint.address, timeout=endpoint.timeout)
+        return AsyncOpenAI(api_key=key, base_url=endpoint.address, timeout=timeout)
     except (httpx2.InvalidURL, ValueError) as error:
         raise SetupError(f"{endpoint.address} is not a URL: {error}.", "Check --base-url.") from error
 

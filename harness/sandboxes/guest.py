@@ -278,10 +278,11 @@ def do_call(header: Header, payload: bytes, namespaced: bool) -> Reply:
 
 def open_regular(path: str, limit: int) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(fd)
+        raise OSError(f"{path}: not a regular file")
     with open(fd, "rb") as file:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise OSError(f"{path}: not a regular file")
         if info.st_size > limit:
             raise OSError(f"{path}: {info.st_size} bytes is over the limit of {limit}")
         return file.read(limit + 1)
@@ -388,9 +389,10 @@ def empty(folder: str) -> None:
 
 def fingerprint() -> list[Any]:
     """What an agent could have changed about this process; a difference retires the sandbox."""
-    names = ("AS", "NPROC", "FSIZE", "NOFILE", "CPU", "DATA")
-    limits = [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]
-    return [limits, sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0)]
+    names = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
+    limits = [resource.getrlimit(getattr(resource, name)) for name in names]
+    scheduling = [os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)]
+    return [limits, sorted(os.sched_getaffinity(0)), scheduling]
 
 
 def do_reset(header: Header, payload: bytes, namespaced: bool) -> Reply:

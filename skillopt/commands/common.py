@@ -79,21 +79,15 @@ def make_options(
     tokens: int | None = None,
     money: float | None = None,
 ) -> Options:
-    """Options of a session. The embedded apprentice has no URL, whatever the environment says."""
-    from harness.models.endpoints import APPRENTICE, Endpoint
+    """Options of a session."""
+    from harness.models.endpoints import make_endpoint
     from skillopt.evaluate import RunBudget
     from skillopt.session import Options
 
     prices = read_price(price)
-
-    def endpoint(name: str) -> Endpoint:
-        if name == APPRENTICE:
-            return Endpoint()
-        return Endpoint(model=name, base_url=base_url, prices=prices)
-
     return Options(
-        agent=endpoint(model),
-        optimizer=endpoint(optimizer or model),
+        agent=make_endpoint(model, base_url, prices),
+        optimizer=make_endpoint(optimizer or model, base_url, prices),
         sandbox=sandbox,
         concurrency=concurrency,
         seed=seed,

@@ -99,9 +99,9 @@ def check_git() -> str:
 
 def check_endpoint(model: str, base_url: str) -> str:
     from harness.models.chat import RetryPolicy
-    from harness.models.endpoints import APPRENTICE, Endpoint, open_model
+    from harness.models.endpoints import make_endpoint, open_model
 
-    endpoint = Endpoint() if model == APPRENTICE else Endpoint(model=model, base_url=base_url)
+    endpoint = make_endpoint(model, base_url)
     chat = open_model(endpoint, os.environ, policy=RetryPolicy(attempts=2))
     asyncio.run(chat.complete([{"role": "user", "content": "Answer with the word ok."}]))
     return f"{chat.label} answers ({endpoint.address})"

@@ -10,6 +10,8 @@ from skillopt.gates.decision import SuiteFinding
 from skillopt.gates.stats import fisher_worse_p, within_task_p
 
 CONFIRM_RUNS = 4
+FEWEST_CONFIRM_RUNS = 3
+"""Fewer than these in an arm could never show a loss at CONFIRM_LEVEL, so they clear nothing."""
 CONFIRM_LEVEL = 0.10
 HARM_LEVEL = 0.05
 PASS_MARK = 1.0 - 1e-9
@@ -32,6 +34,7 @@ class SuiteRun(BaseModel):
         return [score >= PASS_MARK for score in self.known]
 
 
+NOTHING = SuiteRun(task_id="", critical=True, scores=[])
 Arms = tuple[Mapping[str, SuiteRun], Mapping[str, SuiteRun]]
 
 
@@ -53,6 +56,11 @@ def triggers(new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun]) -> list[s
     ]
 
 
+def confirms(new: SuiteRun, old: SuiteRun) -> bool:
+    """Whether both arms have enough fresh runs to tell a loss from a flake."""
+    return min(len(new.known), len(old.known)) >= FEWEST_CONFIRM_RUNS
+
+
 def broken(new: SuiteRun, old: SuiteRun) -> bool:
     """Whether fresh runs of both arms (without the one that triggered) confirm a loss."""
     return fisher_worse_p(new.passes, old.passes) <= CONFIRM_LEVEL
@@ -67,15 +75,18 @@ def judge_suite(suite: str, arms: Arms, confirmed: Mapping[str, tuple[SuiteRun, 
     finding = SuiteFinding(suite=suite, passed=True, checks=len(shared))
     if not shared:
         finding.reasons.append(f"the {suite} suite ran no check")
-    missing = sorted(set(new) - set(shared))
-    critical_missing = [task_id for task_id in missing if new[task_id].critical]
+    missing = sorted((set(new) | set(old)) - set(shared))
+    critical_missing = [task_id for task_id in missing if (new.get(task_id) or old[task_id]).critical]
     if critical_missing and shared:
         finding.reasons.append(f"{len(critical_missing)} critical tasks have no result")
     finding.reasons += [f"new policy violation in {item}" for item in new_violations(new, old)]
-    for task_id, (fresh_new, fresh_old) in confirmed.items():
+    for task_id in triggers(new, old):
+        fresh_new, fresh_old = confirmed.get(task_id, (NOTHING, NOTHING))
         passed = f"{sum(fresh_new.passes)}/{len(fresh_new.passes)}"
         before = f"{sum(fresh_old.passes)}/{len(fresh_old.passes)}"
-        if broken(fresh_new, fresh_old):
+        if not confirms(fresh_new, fresh_old):
+            finding.reasons.append(f"critical task {task_id} failed, and too few fresh runs have a result")
+        elif broken(fresh_new, fresh_old):
             finding.reasons.append(f"critical task {task_id} passes {passed}, before {before}")
         else:
             finding.notes.append(f"{task_id} failed once; fresh runs {passed}, before {before}")

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from difflib_rs import unified_diff
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import SkillError
@@ -48,15 +49,26 @@ HOST = re.compile(
 MARKUP = re.compile(
     r"<!--|\[//\]:|<\s*(script|style|iframe|details|div|span|img)\b|display\s*:\s*none|</?skill", re.I
 )
-BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}|(?:\d{1,3}\s*,\s*){20,}|(?:\\x[0-9a-f]{2}){8,}", re.IGNORECASE)
+BLOB = re.compile(
+    r"(?!([-=_])\1{79})[A-Za-z0-9+/=_-]{80,}|(?:\d{1,3}\s*,\s*){20,}|(?:\\x[0-9a-f]{2}){8,}", re.IGNORECASE
+)
 LONG_RUN = re.compile(r"\n{12,}|[ \t]{200,}")
-ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
+ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 CODE = re.compile(r"```[^\n]*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 COMMAND_WORD = re.compile(
-    r"\b(?:sudo|su -|curl|wget|scp|sftp|netcat|chmod -R|chmod 0?777|rm -rf|mkfs|crontab|setuid)\b"
+    r"\b(?:sudo|su -|curl|wget|scp|sftp|netcat|chmod -R|chmod 0?777|rm -rf|mkfs|crontab|setuid)\b",
+    re.IGNORECASE,
 )
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,\u00a0\u2009\u202f ]*(?:\.\d+)?")
-WORD_TOKEN = re.compile(r"[A-Za-z0-9][\w./-]*\w")
+NAMED = rf"(?:`[^`\n]+`|{COMMAND_WORD.pattern})"
+FORBIDS = re.compile(
+    rf"\b(?:never|do not|don't|must not) (?:use|run|call|type|try) {NAMED}(?:(?:,| or|, or| and) {NAMED})*",
+    re.IGNORECASE,
+)
+"""A rule against a command. Only the command named right there is let pass."""
+SEPARATOR = r"[,'’_\u00a0\u2009\u202f ]"
+NUMBER = re.compile(rf"(?<![\w.])[-+]?\d+(?:{SEPARATOR}+\d+)*(?:\.\d+)?")
+MOST_GROUPS = 6
+INVISIBLE_MARKS = "\u2800\u3164\u115f\u1160\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
 
 
 class Secrets(BaseModel):
@@ -71,7 +83,7 @@ class Secrets(BaseModel):
 
 def plain_number(text: str) -> str:
     """A number without grouping marks, sign and trailing zeros: `98,231.40` and `98231.4` are the same."""
-    digits = re.sub(r"[,\s\u00a0\u2009\u202f+-]", "", text)
+    digits = re.sub(rf"{SEPARATOR}|[\s+-]", "", text)
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
@@ -86,9 +98,10 @@ def telling_number(text: str) -> bool:
 
 
 def added_text(old: Skill, new: Skill) -> str:
-    """The lines that the candidate has and the incumbent has not."""
-    before = set(old.body.splitlines())
-    return "\n".join(line for line in new.body.splitlines() if line not in before)
+    """The lines that a diff of the two bodies adds, in order. Only a line feed ends a line."""
+    before, after = (skill.body.rstrip("\n").split("\n") for skill in (old, new))
+    diff = unified_diff(before, after, n=0, lineterm="")
+    return "\n".join(line[1:] for line in diff[2:] if line.startswith("+"))
 
 
 def hidden_characters(text: str) -> list[str]:
@@ -98,8 +111,8 @@ def hidden_characters(text: str) -> list[str]:
         if ord(char) < 128 and (char in "\t\n\r" or char.isprintable()):
             continue
         category = unicodedata.category(char)
-        filler = char in "\u2800\u3164\u115f\u1160\uffa0" or 0xFE00 <= ord(char) <= 0xFE0E
-        if category in ("Cc", "Cf", "Co", "Cs", "Cn") or filler or 0xE0100 <= ord(char) <= 0xE01EF:
+        filler = char in INVISIBLE_MARKS or 0xFE00 <= ord(char) <= 0xFE0E or 0xE0100 <= ord(char) <= 0xE01EF
+        if category in ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp") or filler:
             found.append(f"U+{ord(char):04X}")
         elif 0xFF01 <= ord(char) <= 0xFF5E:
             found.append(f"full-width U+{ord(char):04X}")
@@ -112,18 +125,24 @@ def mixed_script(word: str) -> bool:
 
 
 def decoded_parts(text: str) -> str:
-    """The text with readable base64 parts written out, so that a leak cannot hide in one."""
+    """The text with readable base64 and hex parts written out, so that a leak cannot hide in one."""
     parts = [text]
     for match in ENCODED.findall(text):
-        try:
-            parts.append(base64.b64decode(match + "=" * (-len(match) % 4), validate=True).decode())
-        except (binascii.Error, UnicodeDecodeError, ValueError):
-            continue
+        standard = match.replace("-", "+").replace("_", "/")
+        for decode, coded in ((base64.b64decode, standard + "=" * (-len(match) % 4)), (bytes.fromhex, match)):
+            try:
+                parts.append(decode(coded).decode())
+            except (binascii.Error, UnicodeDecodeError, ValueError):
+                continue
     return "\n".join(parts)
 
 
 def dangerous_commands(text: str) -> list[str]:
-    """Commands in code spans and blocks that the policy labels, and dangerous ones in plain prose."""
+    """Commands in code spans and blocks that the policy labels, and dangerous ones in plain prose.
+
+    A rule that forbids a command is no such command.
+    """
+    text = FORBIDS.sub("", text)
     case = Case(workdir="/work")
     for match in CODE.finditer(text):
         judge_shell(match.group(1) or match.group(2) or "", case)
@@ -134,15 +153,31 @@ def dangerous_commands(text: str) -> list[str]:
     return found or ([word.group(0)] if word else [])
 
 
+def numbers_in(text: str) -> set[str]:
+    """Plain numbers in a text: as they stand, and as neighbouring groups of digits may be read together."""
+    ascii_digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+    found = set()
+    for written in (ascii_digits, ascii_digits.translate(str.maketrans(",.", ".,"))):
+        for match in NUMBER.findall(written):
+            groups = re.split(rf"{SEPARATOR}+", match)
+            for start in range(len(groups)):
+                for end in range(start + 1, min(len(groups), start + MOST_GROUPS) + 1):
+                    found.add(plain_number("".join(groups[start:end])))
+    return found
+
+
+def stands_in(wanted: str, text: str) -> bool:
+    """Whether a text holds these words, not as a part of longer ones."""
+    return wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+
+
 def leaks(text: str, secrets: Secrets) -> list[str]:
     """Hidden answers and task ids that stand in `text`."""
     full = decoded_parts(unicodedata.normalize("NFKC", text))
-    numbers = {plain_number(match) for match in NUMBER.findall(full)}
-    tokens = {token.lower() for token in WORD_TOKEN.findall(full)}
     lowered = " ".join(full.lower().split())
-    found = [f"the number {n}" for n in sorted(numbers & secrets.numbers)]
-    found += [f"the text {t!r}" for t in sorted(secrets.texts) if t in tokens or (" " in t and t in lowered)]
-    return found + [f"the task id {t}" for t in sorted(secrets.task_ids & tokens)]
+    found = [f"the number {n}" for n in sorted(numbers_in(full) & secrets.numbers)]
+    found += [f"the text {t!r}" for t in sorted(secrets.texts) if stands_in(t, lowered)]
+    return found + [f"the task id {t}" for t in sorted(secrets.task_ids) if stands_in(t, lowered)]
 
 
 def check_size(old: Skill, new: Skill, patch: Patch) -> list[str]:
@@ -181,11 +216,12 @@ def check_text(text: str, secrets: Secrets, redactor: Redactor) -> Iterable[tupl
     hidden = hidden_characters(text)
     if hidden or LONG_RUN.search(text):
         yield "HIDDEN_CHAR", ", ".join(hidden[:5]) or "a long run of blank"
+    plain = unicodedata.normalize("NFKC", text)
     for code, pattern in (("HIDDEN_MARKUP", MARKUP), ("BLOB", BLOB), ("HOST", HOST)):
-        match = pattern.search(text)
+        match = pattern.search(plain)
         if match:
             yield code, match.group(0)[:60]
-    for command in dangerous_commands(text):
+    for command in dangerous_commands(plain):
         yield "COMMAND", command
     for leak in leaks(text, secrets):
         yield "LEAK", leak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ USER = """<current-skill-{mark}>
 Refused before (these edits did not pass):
 {refused}
 """
-JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+MOST_STARTS = 200
 
 
 def reflection_messages(
@@ -50,16 +51,9 @@ def reflection_messages(
 
 def read_edits(answer: str, limit: int, sources: Sequence[str]) -> list[Edit]:
     """The well-formed edits of an answer, at most `limit`. An answer that is not JSON holds none."""
-    match = JSON_OBJECT.search(answer)
-    if match is None:
-        return []
-    try:
-        data: Any = json.loads(match.group(0))
-    except (ValueError, RecursionError):
-        return []
-    found = data.get("edits") if isinstance(data, dict) else None
+    found = find_edits(answer)
     edits = []
-    for item in found if isinstance(found, list) else []:
+    for item in found:
         try:
             edit = Edit.model_validate(item)
         except ValidationError:
@@ -67,3 +61,16 @@ def read_edits(answer: str, limit: int, sources: Sequence[str]) -> list[Edit]:
         if edit.text.strip() or edit.op == "delete":
             edits.append(edit.model_copy(update={"support": 1, "sources": tuple(sources)}))
     return edits[:limit]
+
+
+def find_edits(answer: str) -> list[Any]:
+    """The list under `edits` of the first JSON object that has one; models like to talk before it."""
+    decoder = json.JSONDecoder()
+    for start in itertools.islice(re.finditer(r"\{", answer), MOST_STARTS):
+        try:
+            data, _ = decoder.raw_decode(answer, start.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data.get("edits"), list):
+            return list(data["edits"])
+    return []

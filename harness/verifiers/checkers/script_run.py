@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import sys
+import tempfile
 import types
 
 PR_SET_DUMPABLE = 4
@@ -23,14 +24,16 @@ def run(raw: bytes) -> bytes:
     """
     payload = json.loads(raw)
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    out, err = os.memfd_create("out"), os.memfd_create("err")
     kept = os.dup(1), os.dup(2)
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    code = execute(payload)
-    os.dup2(kept[0], 1)
-    os.dup2(kept[1], 2)
-    texts = [os.pread(fd, payload["limit"], 0).decode("utf-8", "replace") for fd in (out, err)]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:  # files without a name
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        code = execute(payload)
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        texts = [
+            os.pread(file.fileno(), payload["limit"], 0).decode("utf-8", "replace") for file in (out, err)
+        ]
     return json.dumps({"exit_code": code, "stdout": texts[0], "stderr": texts[1]}).encode()
 
 
