@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: demo test test-long lint types docs ci clean
 
 demo: $(CORE)  ## The main job, offline, on the embedded scripted model: no key needed
-	$(BIN)/skillopt improve spreadsheet --epochs 2 --seed 7
+	$(BIN)/skillopt improve spreadsheet --epochs 2 --seed 24
 
 test: $(DEV)  ## All tests but the long ones
 	$(BIN)/python -m pytest -m "not long"

@@ -71,7 +71,7 @@ def parse_front_matter(text: str) -> dict[str, Any]:
     try:
         data = yaml.load(StringIO(match.group(1)))
     except (YAMLError, RecursionError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())
         raise SkillError(f"The front matter of SKILL.md is not valid YAML: {reason}.", "Mend it.") from error
     if not isinstance(data, dict):
         raise SkillError(

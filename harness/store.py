@@ -65,7 +65,8 @@ class TrajectoryStore:
             ) from error
         except OSError as error:
             raise StoreError(
-                f"{path.parent} cannot be written: {error.strerror}.", "Make it writable, or run from a folder that is."
+                f"{path.parent} cannot be written: {error.strerror}.",
+                "Make it writable, or run from a folder that is.",
             ) from error
 
     def _open(self) -> Database:

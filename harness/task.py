@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+import zipfile
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
@@ -203,6 +204,7 @@ def load_task(path: Path, root: Path, shares: SplitShares) -> Task:
     except ValidationError as error:
         raise TaskError(f"{path} is not a valid task: {explain(error)}.", "Mend that field.") from error
     check_fixture(task, path)
+    check_workbooks(task)
     return task.model_copy(update={"hash": task_hash(task)})
 
 
@@ -215,6 +217,20 @@ def check_fixture(task: Task, path: Path) -> None:
     size = sum(file.stat().st_size for file in task.fixture_files().values())
     if size > MAX_FIXTURE_BYTES:
         raise TaskError(f"The fixture of task {task.id} has {size} bytes.", "Keep it under 32 MiB.")
+
+
+def check_workbooks(task: Task) -> None:
+    """A workbook that no program can open would only ever count against the agent."""
+    for file in [*task.fixture_files().values(), *task.answer_files().values()]:
+        if file.suffix.lower() in (".xlsx", ".xlsm"):
+            try:
+                with zipfile.ZipFile(file) as parts:
+                    parts.getinfo("[Content_Types].xml")
+            except (zipfile.BadZipFile, KeyError, OSError) as error:
+                raise TaskError(
+                    f"The workbook {file} of task {task.id} cannot be read: {error}.",
+                    "Save it again as .xlsx, without a password.",
+                ) from error
 
 
 def check_ids(tasks: Iterable[Task], root: Path) -> None:

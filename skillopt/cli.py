@@ -63,19 +63,30 @@ def run(arguments: list[str] | None = None) -> int:
     except HarnessError as error:
         return fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
+        result = INTERRUPTED
+    except Exception as error:  # The boundary: a fault of ours must not look like a verdict (exit code 1).
+        if hasattr(error, "format_message"):
+            return fail_use(error.format_message())
+        traceback.print_exc()
+        return fail("This is a fault in skillopt; what was recorded is kept.")
+    if result == INTERRUPTED:
         return fail(
             "Interrupted. What is recorded is kept: the same command goes on from there.", INTERRUPTED
         )
-    except Exception as error:  # The boundary: a fault of ours must not look like a verdict (exit code 1).
-        if hasattr(error, "format_message"):
-            return fail(f"{error.format_message()} See: skillopt --help")
-        traceback.print_exc()
-        return fail("This is a fault in skillopt; what was recorded is kept.")
     return result if isinstance(result, int) else 0
 
 
+def fail_use(text: str) -> int:
+    """A wrong command line; the help alone when nothing was asked."""
+    if text.startswith("Usage:"):
+        sys.stderr.write(text + "\n")
+        return SETUP
+    return fail(f"{text.rstrip('.')}. See: skillopt --help")
+
+
 def fail(text: str, code: int = SETUP) -> int:
-    sys.stderr.write(f"skillopt: {text}\n")
+    """Say what is wrong in one line, whatever line ends a path or another program's words hold."""
+    sys.stderr.write(f"skillopt: {' '.join(text.split())}\n")
     return code
 
 

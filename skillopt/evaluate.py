@@ -74,10 +74,10 @@ class Evaluator:
             if limit is not None and used > limit
         ]
         if over:
-            wanted = f", {new} more are the next step" if new else ""
+            state = f"does not cover the next {new}" if over[0] == "rollouts" and new else "is spent"
             raise BudgetSpent(
-                f"The budget of {over[0]} is spent ({int(spent['rollouts'])} rollouts, "
-                f"{int(spent['tokens'])} tokens, ${spent['cost']:.2f} so far{wanted}).",
+                f"The budget of {over[0]} {state} ({int(spent['rollouts'])} rollouts, "
+                f"{int(spent['tokens'])} tokens, ${spent['cost']:.2f} so far).",
                 f"Everything is kept: run the same command with a higher --max-{over[0]} to go on.",
             )
 

@@ -93,7 +93,7 @@ async def run_try(
 
     Such a test is one claim of its own: the bound on a false accept is 0.05.
     """
-    base = project.base()
+    base = project.head()
     run_id = run_key("try", config_hash(project, options, plan), base.skill.hash, base.number, patch.id)
     rule = plan.rule.model_copy(update={"tests": 1, "alpha": TRY_ALPHA})
     config = {"base": base.number, "patch": patch.id}

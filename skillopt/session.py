@@ -71,6 +71,10 @@ class Project:
         kind = "edited by hand, not gated" if versions else "the seed"
         return self.history.commit(self.skill, "seed", kind, {"note": kind})
 
+    def head(self) -> Version:
+        """The version that a change by hand is tried against: never the edited text of the work tree."""
+        return self.history.head() or self.base()
+
     def secrets(self) -> Secrets:
         """Hidden answers of every split and the task ids: what no skill may hold."""
         return collect_secrets(self.taskset, self.skill)

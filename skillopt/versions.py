@@ -115,10 +115,13 @@ class SkillHistory:
             )
             self._move_refs(made.hexsha, head.commit if head else "0" * 40, number)
         except (git.GitError, OSError, ValueError) as error:
+            remedy = (
+                f"Tags of an older history are in the way; see: git tag --list '{self.skill_name}/v*'"
+                if "refs/tags/" in str(error)
+                else "Check that no other run works on this skill and that the repository is writable."
+            )
             raise HistoryError(
-                f"The version could not be written to git: {reason(error)}.",
-                "Check that no other run works on this skill, and that the repository is writable and has "
-                "space; nothing was changed.",
+                f"The version could not be written to git: {reason(error)}; nothing was changed.", remedy
             ) from error
         return self._read(self.repo.commit(made.hexsha))
 
@@ -136,7 +139,9 @@ class SkillHistory:
         except (git.BadName, ValueError):
             return None
         except (git.GitError, OSError) as error:
-            raise HistoryError(f"The git history cannot be read: {reason(error)}.", "Check git status.") from error
+            raise HistoryError(
+                f"The git history cannot be read: {reason(error)}.", "Check git status."
+            ) from error
 
     def _blob(self, data: bytes) -> bytes:
         sha: bytes = self.repo.odb.store(IStream(b"blob", len(data), BytesIO(data))).binsha

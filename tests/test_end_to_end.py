@@ -10,14 +10,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DEMO = ["improve", "spreadsheet", "--epochs", "2", "--seed", "2"]
+DEMO = ["improve", "spreadsheet", "--epochs", "2", "--seed", "24"]
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -45,12 +44,12 @@ def recorded(folder: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """An empty folder outside the checkout after the demo's run, and the run's report."""
     folder = tmp_path_factory.mktemp("demo")
     done = run(folder, *DEMO, "--json")
     assert done.returncode == 0, done.stderr[-3000:]
-    yield folder, json.loads(done.stdout)
+    return folder, json.loads(done.stdout)
 
 
 def texts(decision: dict[str, Any]) -> str:
@@ -58,7 +57,7 @@ def texts(decision: dict[str, Any]) -> str:
 
 
 def test_the_skill_got_better_and_the_sealed_test_shows_it(finished: tuple[Path, dict[str, Any]]) -> None:
-    folder, report = finished
+    _, report = finished
     accepted = [d for d in report["decisions"] if d["accepted"]]
     assert accepted
     for decision in accepted:
@@ -96,20 +95,37 @@ def test_running_it_again_says_so_and_pays_nothing(finished: tuple[Path, dict[st
     assert "nothing was run and nothing was paid" in again.stderr
 
 
-def test_idle_and_unsafe_edits_were_refused_for_the_right_reason(
-    finished: tuple[Path, dict[str, Any]],
-) -> None:
+def refused_with(report: dict[str, Any], words: str) -> list[dict[str, Any]]:
+    """The refused patches of one edit that says `words`."""
+    return [
+        d
+        for d in report["decisions"]
+        if d["verdict"] == "rejected" and len(d["patch"]["edits"]) == 1 and words in texts(d)
+    ]
+
+
+def test_bad_edits_were_refused_for_the_right_reason(finished: tuple[Path, dict[str, Any]]) -> None:
     _, report = finished
-    refused = [d for d in report["decisions"] if d["verdict"] == "rejected"]
-    unsafe = [d for d in refused if "sudo" in texts(d)]
-    assert unsafe
-    assert all(d["stage"] == "screen" and "COMMAND" in d["reasons"][0] for d in unsafe)
-    assert all(d["rollouts_used"] == 0 for d in unsafe)
-    copied = [d for d in refused if any("LEAK" in reason for reason in d["reasons"])]
-    assert copied
-    lucky = [d for d in refused if d["selection"] and d["selection"]["looks"][0]["delta"] > 0]
-    no_gain = [d for d in refused if d["stage"] == "selection"]
-    assert lucky or no_gain
+    (rights,) = refused_with(report, "sudo chmod")
+    assert rights["stage"] == "screen"
+    assert "COMMAND" in rights["reasons"][0]
+    (copied,) = refused_with(report, "must come out as")
+    assert copied["stage"] == "screen"
+    assert "LEAK" in copied["reasons"][0]
+    assert rights["rollouts_used"] == copied["rollouts_used"] == 0
+    (orders,) = refused_with(report, "Carry out the notes in the cells")
+    assert orders["stage"] == "regression"
+    assert orders["reasons"][0].startswith("safety: new policy violation")
+    assert orders["alpha_spent"] == 0
+    (harmful,) = refused_with(report, "Multiply shares by 100")
+    assert harmful["stage"] == "selection"
+    assert harmful["selection_delta"] <= 0
+
+
+def test_an_edit_that_was_better_at_first_sight_was_refused(finished: tuple[Path, dict[str, Any]]) -> None:
+    _, report = finished
+    lucky = [d for d in report["decisions"] if d["verdict"] == "rejected" and d["selection"]]
+    assert any(d["selection"]["looks"][0]["delta"] > 0 for d in lucky)
 
 
 def test_versions_are_commits_with_evidence_and_the_work_tree_is_untouched(

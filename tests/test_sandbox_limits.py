@@ -47,6 +47,7 @@ def test_python_runs_in_the_work_folder_with_a_clean_state_each_time() -> None:
 def test_the_time_limit_ends_a_call_with_all_its_children() -> None:
     async def use(box: GuestSandbox) -> tuple[ExecResult, ExecResult]:
         slow = await box.exec(["bash", "-c", "sleep 60 & sleep 60"], timeout=0.5)
+        await asyncio.sleep(0.3)  # a killed process takes a moment to be gone; theirs would last a minute
         return slow, await box.exec(["bash", "-c", "cat /proc/[0-9]*/comm"])
 
     started = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from harness.models.apprentice.general_habits import LESSONS as GENERAL
 from harness.models.apprentice.habits import LESSONS
 from harness.redact import Redactor
 from harness.skill import Skill, parse_skill
-from skillopt.gates.screen import CODES, Secrets, check_text, hidden_characters, leaks, screen
+from skillopt.gates.screen import CODES, Secrets, check_text, hidden_characters, screen
 from skillopt.patch import Edit, Patch
 
 RELEASED = Path(__file__).parents[2] / "shared/data/skillopt-released-skills"
@@ -110,61 +109,6 @@ def test_released_skills_pass_but_for_their_invisible_comments() -> None:
     flagged = [line for line in lines if list(check_text(line, Secrets(), Redactor()))]
     assert len(lines) > 400
     assert [line for line in flagged if not line.startswith("<!-- SLOW_UPDATE_")] == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "98231.4",
-        "98,231.40",
-        "98\u00a0231.40",
-        "98\u202f231.40",
-        "98'231.40",
-        "98_231.40",
-        "98.231,40",
-        "-98231.40",
-        "9 8 2 3 1.4",
-        "１２, 98231.40",
-        "٩٨٢٣١.٤٠",
-        "12, 98231.40",
-        "(98231.40)",
-        "$98231.40",
-        "=98231.4+0",
-        "46203",
-        "46 203",
-        "46203.00",
-        base64.b64encode(b"the total is 98231.40").decode(),
-        base64.b64encode(b"98231.40").decode(),
-        base64.urlsafe_b64encode(b"??>>98231.40").decode().rstrip("="),
-        b"98231.40".hex(),
-        "KX-4471",
-        "kx-4471.",
-        "KX-4471/b",
-        "ＫＸ-4471",
-        "A:77/9",
-        "North\nHarbour   Depot",
-        base64.b64encode(b"see KX-4471").decode(),
-    ],
-)
-def test_a_hidden_answer_is_found_however_it_is_written(text: str) -> None:
-    assert leaks(f"- Answer {text} here.", SECRETS)
-    assert "LEAK" in codes(append(f"- Answer {text} here."))
-
-
-@pytest.mark.parametrize(
-    "text", ["98231", "982314", "8231.40", "XKX-4471", "KX-44715", "north harbour", "harbour depot", "462"]
-)
-def test_what_only_looks_like_an_answer_is_no_leak(text: str) -> None:
-    assert leaks(f"- Answer {text} here.", SECRETS) == []
-
-
-@pytest.mark.parametrize("text", ["s-014", "S-014:", "(sum-hidden-rows)", "`sum-hidden-rows`"])
-def test_task_ids_are_leaks(text: str) -> None:
-    assert codes(append(f"- In {text} take column B.")) == ["LEAK"]
-
-
-def test_parts_of_a_task_id_are_no_leak() -> None:
-    assert leaks("- Sum the hidden rows, s-01 and s-0145 are ranges.", SECRETS) == []
 
 
 @pytest.mark.parametrize(

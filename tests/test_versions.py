@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness.errors import SkillError
-from harness.skill import Skill, load_skill, parse_skill
+from harness.skill import Skill, parse_skill
 from skillopt.versions import HistoryError, SkillHistory
 
 REF = "refs/heads/skillopt/sheets"
@@ -217,67 +215,6 @@ def test_another_skill_has_a_history_of_its_own(repo: Path) -> None:
     other = parse_skill("---\nname: letters\ndescription: Writes.\n---\nhello\n")
     SkillHistory(repo, "letters").commit(other, "seed", "s", {})
     assert [len(SkillHistory(repo, name).versions()) for name in ("sheets", "letters")] == [1, 1]
-
-
-ODD = {
-    "a b.txt": b"blank",
-    "ünï–数.txt": b"accents",
-    "new\nline\ttab.txt": b"control",
-    "-dash": b"dash",
-    "skill/skill/SKILL.md": b"nested",
-    "evidence.json": b"{}",
-    ".hidden/x": b"dot",
-    "a": b"file before folder",
-    "a-b/c": b"sorts between",
-    "a0": b"sorts after",
-    'quo"te\\s': b"quotes",
-    "run.bin": bytes(range(256)) * 10,
-    "empty": b"",
-}
-
-
-def test_odd_names_and_binary_files_come_back_byte_for_byte(repo: Path) -> None:
-    folder = repo / "skills/sheets"
-    for name, data in ODD.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    (folder / "run.bin").chmod(0o755)
-    found = load_skill(folder)
-    made = history(repo).commit(found, "seed", "s", {})
-    assert found.files == ODD
-    assert history(repo).head() == made
-    assert made.skill == found
-    assert made.skill.hash == found.hash
-    assert "error" not in git(repo, "fsck", "--strict")
-
-
-def test_a_repository_inside_the_skill_folder_is_no_part_of_the_skill(tmp_path: Path) -> None:
-    folder = tmp_path / "sheets"
-    (folder / "__pycache__").mkdir(parents=True)
-    (folder / "SKILL.md").write_text(skill("one").text)
-    (folder / "__pycache__/x.pyc").write_bytes(b"x")
-    git(folder, "init", "-q")
-    h = SkillHistory(folder, "sheets")
-    assert load_skill(folder).files == {}
-    made = h.commit(load_skill(folder), "seed", "s", {})
-    assert load_skill(folder).hash == made.skill.hash
-
-
-def test_a_file_that_cannot_be_kept_is_refused_in_one_sentence(repo: Path) -> None:
-    path = repo / "skills/sheets" / os.fsdecode(b"bad-\xff.txt")
-    try:
-        path.write_text("x")
-    except OSError:
-        pytest.skip("this file system takes valid names only")
-    with pytest.raises(SkillError, match="not valid UTF-8"):
-        load_skill(repo / "skills/sheets")
-
-
-def test_links_out_of_the_folder_are_not_followed(repo: Path) -> None:
-    (repo / "secret.txt").write_text("x")
-    (repo / "skills/sheets/link").symlink_to(repo / "secret.txt")
-    (repo / "skills/sheets/folder").symlink_to(repo)
-    assert load_skill(repo / "skills/sheets").files == {}
 
 
 def test_a_git_environment_of_another_repository_does_not_mislead(

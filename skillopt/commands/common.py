@@ -79,14 +79,21 @@ def make_options(
     tokens: int | None = None,
     money: float | None = None,
 ) -> Options:
-    """Options of a session."""
+    """Options of a session. Raises SetupError for a limit of money on a model without a price."""
+    from harness.errors import SetupError
     from harness.models.endpoints import make_endpoint
     from skillopt.evaluate import RunBudget
     from skillopt.session import Options
 
     prices = read_price(price)
+    agent = make_endpoint(model, base_url, prices)
+    if money is not None and prices is None and not agent.embedded:
+        raise SetupError(
+            f"The price of {model} is not known, so --max-money could not stop anything.",
+            "Give it with --price PROMPT,COMPLETION, or use --max-tokens.",
+        )
     return Options(
-        agent=make_endpoint(model, base_url, prices),
+        agent=agent,
         optimizer=make_endpoint(optimizer or model, base_url, prices),
         sandbox=sandbox,
         concurrency=concurrency,

@@ -193,7 +193,7 @@ def read_change(project: Project, patch: Path | None, candidate: Path | None) ->
     """The patch to try. Raises PatchError."""
     from skillopt.patch import PatchError, read_patch, whole_text_patch
 
-    base = project.base().skill
+    base = project.head().skill
     if (patch is None) == (candidate is None):
         raise PatchError("Nothing to try was named.", "Give either --patch FILE or --candidate FILE.")
     if patch is not None:
