@@ -189,7 +189,7 @@ def test_a_taught_apprentice_is_far_better(taskset: TaskSet, seed_skill: Skill) 
     tasks = taskset.split("train") + taskset.split("selection")
     before = run_all([(task, seed_skill, 5) for task in tasks])
     after = run_all([(task, all_told, 5) for task in tasks])
-    assert 0.3 < rate(before) < 0.55
+    assert 0.15 < rate(before) < 0.4
     assert rate(after) > 0.85
     assert not any("Traceback" in run.log for run in before + after)
 

@@ -11,7 +11,7 @@ from scaffolded import small_project
 from harness.redact import Redactor
 from harness.skill import load_skill
 from harness.task import load_taskset
-from skillopt.gates.screen import Secrets, check_text, leaks
+from skillopt.gates.screen import Secrets, check_text, leaks, telling_number
 from skillopt.session import collect_secrets
 
 SECRETS = Secrets(
@@ -112,3 +112,23 @@ def test_what_a_prompt_says_and_common_words_are_no_secrets(tmp_path: Path) -> N
     found = collect_secrets(load_taskset(tasks), load_skill(folder / "skills/demo"))
     assert found.texts == {"north harbour depot"}
     assert found.task_ids == {"new-task"}  # The others are `guests`, `tools` and `books`.
+
+
+@pytest.mark.parametrize(
+    ("number", "telling"),
+    [
+        ("46203", True),
+        ("98231.4", True),
+        ("12.75", True),
+        ("1,234.50", True),
+        ("2024", False),
+        ("1999", False),
+        ("10000", False),
+        ("999", False),
+        ("12.5", False),
+        ("3.14", False),
+        ("A1", False),
+    ],
+)
+def test_only_rare_numbers_give_an_answer_away(number: str, telling: bool) -> None:
+    assert telling_number(number) is telling

@@ -61,6 +61,15 @@ def test_odd_names_and_binary_files_come_back_byte_for_byte(repo: Path) -> None:
     assert "error" not in git(repo, "fsck", "--strict")
 
 
+def test_a_file_that_cannot_be_read_is_refused_in_one_sentence(repo: Path) -> None:
+    (repo / "closed.txt").write_text("x")
+    (repo / "closed.txt").chmod(0)
+    if os.access(repo / "closed.txt", os.R_OK):
+        pytest.skip("this user may read every file")
+    with pytest.raises(SkillError, match=r"closed.txt cannot be read: Permission denied"):
+        load_skill(repo)
+
+
 def test_a_repository_inside_the_skill_folder_is_no_part_of_the_skill(tmp_path: Path) -> None:
     folder = tmp_path / "sheets"
     (folder / "__pycache__").mkdir(parents=True)
@@ -83,8 +92,8 @@ def test_a_file_that_cannot_be_kept_is_refused_in_one_sentence(repo: Path) -> No
         load_skill(repo)
 
 
-def test_links_out_of_the_folder_are_not_followed(repo: Path) -> None:
-    (repo / "secret.txt").write_text("x")
-    (repo / "skills/sheets/link").symlink_to(repo / "secret.txt")
-    (repo / "skills/sheets/folder").symlink_to(repo)
+def test_links_are_not_followed(repo: Path) -> None:
+    (repo.parent / "secret.txt").write_text("x")
+    (repo / "link").symlink_to(repo.parent / "secret.txt")
+    (repo / "folder").symlink_to(repo.parent)
     assert load_skill(repo).files == {}

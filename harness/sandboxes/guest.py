@@ -103,6 +103,16 @@ def reap() -> None:
             pass
 
 
+def end_all(namespaced: bool, child: int) -> None:
+    """Kill everything and wait until it is gone: a dead process that nobody collected still counts as one."""
+    for _ in range(50):
+        kill_all(namespaced, child)
+        reap()
+        if not namespaced or not process_ids():
+            return
+        time.sleep(0.01)
+
+
 def apply_limits(limits: dict[str, int]) -> None:
     for name, value in limits.items():
         which = getattr(resource, "RLIMIT_" + name.upper())
@@ -217,7 +227,7 @@ def supervise(child: int, collector: Collector, header: Header, namespaced: bool
     for _ in range(3):
         collector.poll(0)
     if broken:
-        kill_all(namespaced, child)
+        end_all(namespaced, child)
     reap()
     return status, broken
 
@@ -228,6 +238,7 @@ def spawn(header: Header, payload: bytes, body: Body, namespaced: bool) -> Reply
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     null = os.open("/dev/null", os.O_RDONLY)
+    reap()
     child = os.fork()
     if child == 0:
         code = 126
@@ -397,12 +408,7 @@ def fingerprint() -> list[Any]:
 
 def do_reset(header: Header, payload: bytes, namespaced: bool) -> Reply:
     """Kill every process, empty the writable folders; `clean` says whether the sandbox may be used again."""
-    for _ in range(50):
-        kill_all(namespaced, 0)
-        reap()
-        if not namespaced or not process_ids():
-            break
-        time.sleep(0.01)
+    end_all(namespaced, 0)
     problems = ["processes left"] if namespaced and process_ids() else []
     for folder in header["folders"]:
         try:

@@ -93,7 +93,7 @@ def telling_number(text: str) -> bool:
     if not whole.isdigit():
         return False
     if fraction:
-        return len(fraction) >= 2 and len(whole) >= 2
+        return len(whole) >= 4 or (len(fraction) >= 2 and len(whole) >= 2)
     return len(whole) >= 4 and not (len(whole) == 4 and whole[:2] in ("19", "20")) and whole.strip("0") != "1"
 
 
