@@ -37,6 +37,18 @@ def system_prompt(skill: Skill | None, workdir: str) -> str:
     return text
 
 
+def sendable(call: ToolCall) -> str:
+    """A call's arguments for the next request: servers that parse them must not choke on broken ones.
+
+    What the model really wrote stands in the record of the call.
+    """
+    try:
+        json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return "{}"
+    return call.arguments or "{}"
+
+
 class Conversation:
     """The state of one rollout's loop; each method adds to the record what it adds to the messages."""
 
@@ -67,7 +79,7 @@ class Conversation:
         message: dict[str, Any] = {"role": "assistant", "content": completion.content}
         if calls:
             message["tool_calls"] = [
-                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": sendable(c)}}
                 for c in calls
             ]
         self.messages.append(message)

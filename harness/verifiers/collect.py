@@ -37,6 +37,7 @@ async def collect(
     """
     artifacts: list[Artifact] = []
     files: dict[str, bytes] = {}
+    used = 0
     found = await sandbox.download(
         files=limits.files, file_bytes=limits.file_bytes, total_bytes=limits.total_bytes
     )
@@ -44,18 +45,23 @@ async def collect(
         if entry.kind == "dir":
             continue
         if data is None:
-            refused = refusal(entry, limits)
+            refused = refusal(entry, len(files), used, limits)
             artifacts.append(Artifact(path=entry.path, size=entry.size, refused=refused))
             continue
         files[entry.path] = data
+        used += len(data)
         if before.get(entry.path) != data:
             blob = hashlib.sha256(data).hexdigest()
             artifacts.append(Artifact(path=entry.path, size=len(data), blob=blob))
     return artifacts, files
 
 
-def refusal(entry: Entry, limits: CollectLimits) -> str:
+def refusal(entry: Entry, count: int, used: int, limits: CollectLimits) -> str:
     """Why an entry was not read."""
     if entry.kind != "file":
         return "link" if entry.kind == "link" else "not a regular file"
-    return "too large" if entry.size > limits.file_bytes else "unreadable, or over the cap of all files"
+    if entry.size > limits.file_bytes:
+        return "too large"
+    if count >= limits.files:
+        return "too many files"
+    return "too much data" if used + entry.size > limits.total_bytes else "unreadable"

@@ -63,11 +63,14 @@ def forbidden(rejected: Sequence[Rejected]) -> list[Patch]:
     return [item.candidate_patch for item in rejected if item.verdict == "rejected"]
 
 
-def texts_for_optimizer(rejected: Sequence[Rejected], most: int = 40) -> list[str]:
-    """What reflection may see: the text of a patch and that it was refused. No scores, stage or reason."""
+def texts_for_optimizer(refused: Sequence[Rejected], most: int = 40) -> list[str]:
+    """What reflection may see: the text of a patch and that it was refused. No scores, stage or reason.
+
+    Rejected and undecided look alike here: which of the two it was comes from selection runs.
+    """
     return [
-        " TOGETHER WITH ".join(describe(edit) for edit in patch.edits)
-        for patch in forbidden(rejected)[-most:]
+        " TOGETHER WITH ".join(describe(edit) for edit in item.candidate_patch.edits)
+        for item in refused[-most:]
     ]
 
 

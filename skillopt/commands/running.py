@@ -179,9 +179,7 @@ def try_(
         )
     finally:
         screen.close()
-    screen.on_decision(
-        {"decision": decision.model_dump(), "version": version.label if version else "not taken"}
-    )
+    screen.on_decision({"decision": decision.model_dump(), "version": version.label if version else ""})
     if decision.accepted and version is None:
         screen.line("The gates accept it. To make it a version: the same command with --accept")
     if as_json:

@@ -106,7 +106,7 @@ class Screen:
     def on_decision(self, data: dict[str, Any]) -> None:
         decision = Decision.model_validate(data["decision"])
         mark, style = MARKS[decision.verdict]
-        became = f", now {data['version']}" if decision.accepted else ""
+        became = f", now {data['version']}" if decision.accepted and data["version"] else ""
         self.line(f"  {mark} {decision.verdict}{became}: {'; '.join(decision.reasons)}", f"bold {style}")
         for finding in decision.regression:
             state = "passed" if finding.passed else "FAILED"
