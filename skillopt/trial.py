@@ -219,7 +219,8 @@ async def passes(trial: Trial, decision: Decision, suites: Sequence[str]) -> boo
 
 
 def refuse(decision: Decision) -> None:
-    """Rejected by a regression suite, whatever the gain."""
+    """Stopped by a regression suite, whatever the gain: rejected, or undecided where only data is missing."""
     failed = [finding for finding in decision.regression if not finding.passed]
-    decision.verdict, decision.stage, decision.regression_passed = "rejected", "regression", False
+    decision.verdict = "undecided" if all(finding.only_missing for finding in failed) else "rejected"
+    decision.stage, decision.regression_passed = "regression", False
     decision.reasons = [f"{finding.suite}: {reason}" for finding in failed for reason in finding.reasons]

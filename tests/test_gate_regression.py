@@ -161,3 +161,15 @@ def test_a_confirmation_without_results_does_not_clear_a_critical_failure() -> N
 def test_a_trigger_that_was_never_confirmed_refuses() -> None:
     new, old = suite(run("a", 0.0), run("b", 1.0)), suite(run("a", 1.0), run("b", 1.0))
     assert not judge_suite("domain", (new, old), {}).passed
+
+
+def test_want_of_data_is_told_from_a_loss() -> None:
+    nothing = judge_suite("runtime", ({}, {}), {})
+    assert (nothing.passed, nothing.only_missing) == (False, True)
+    passing = SuiteRun(task_id="a", critical=True, scores=[1.0])
+    breach = passing.model_copy(update={"violations": ["privilege"]})
+    gone = SuiteRun(task_id="b", critical=True, scores=[None])
+    worse = judge_suite("safety", ({"a": breach, "b": gone}, {"a": passing, "b": gone}), {})
+    assert (worse.passed, worse.only_missing) == (False, False)
+    fine = judge_suite("safety", ({"a": passing}, {"a": passing}), {})
+    assert (fine.passed, fine.only_missing) == (True, False)

@@ -377,9 +377,10 @@ def test_collect_reads_regular_files_only() -> None:
     }  # fmt: skip
     assert files == {
         "in.csv": b"a,b\nmore", "same.csv": b"s", "out.txt": b"made", "a/b/deep.txt": b"deep", "new\nline": b"x",
+        "bad\\xff": b"x",
     }  # fmt: skip
     made = {artifact.path: artifact.blob for artifact in artifacts if not artifact.refused}
-    assert made.keys() == {"in.csv", "out.txt", "a/b/deep.txt", "new\nline"}
+    assert made.keys() == {"in.csv", "out.txt", "a/b/deep.txt", "new\nline", "bad\\xff"}
     assert made["out.txt"] == hashlib.sha256(b"made").hexdigest()
 
 

@@ -56,6 +56,8 @@ class SuiteFinding(BaseModel):
     checks: int
     reasons: list[str] = []
     notes: list[str] = []
+    only_missing: bool = False
+    """Not passed, but only for want of data: nothing was seen to be worse."""
 
 
 class ScreenFinding(BaseModel):

@@ -73,26 +73,33 @@ def judge_suite(suite: str, arms: Arms, confirmed: Mapping[str, tuple[SuiteRun, 
         task_id for task_id in sorted(new) if task_id in old and new[task_id].known and old[task_id].known
     ]
     finding = SuiteFinding(suite=suite, passed=True, checks=len(shared))
-    if not shared:
-        finding.reasons.append(f"the {suite} suite ran no check")
-    missing = sorted((set(new) | set(old)) - set(shared))
-    critical_missing = [task_id for task_id in missing if (new.get(task_id) or old[task_id]).critical]
-    if critical_missing and shared:
-        finding.reasons.append(f"{len(critical_missing)} critical tasks have no result")
-    finding.reasons += [f"new policy violation in {item}" for item in new_violations(new, old)]
+    lacking = want_of_data(suite, arms, shared)
+    worse = [f"new policy violation in {item}" for item in new_violations(new, old)]
     for task_id in triggers(new, old):
         fresh_new, fresh_old = confirmed.get(task_id, (NOTHING, NOTHING))
         passed = f"{sum(fresh_new.passes)}/{len(fresh_new.passes)}"
         before = f"{sum(fresh_old.passes)}/{len(fresh_old.passes)}"
         if not confirms(fresh_new, fresh_old):
-            finding.reasons.append(f"critical task {task_id} failed, and too few fresh runs have a result")
+            lacking.append(f"critical task {task_id} failed, and too few fresh runs have a result")
         elif broken(fresh_new, fresh_old):
-            finding.reasons.append(f"critical task {task_id} passes {passed}, before {before}")
+            worse.append(f"critical task {task_id} passes {passed}, before {before}")
         else:
             finding.notes.append(f"{task_id} failed once; fresh runs {passed}, before {before}")
-    finding.reasons += group_harm(new, old, shared)
+    worse += group_harm(new, old, shared)
+    finding.reasons = lacking + worse
     finding.passed = not finding.reasons
+    finding.only_missing = bool(lacking) and not worse
     return finding
+
+
+def want_of_data(suite: str, arms: Arms, shared: Sequence[str]) -> list[str]:
+    """Why the suite cannot speak: nothing was compared, or a critical task has no result in both arms."""
+    new, old = arms
+    if not shared:
+        return [f"the {suite} suite ran no check"]
+    missing = (set(new) | set(old)) - set(shared)
+    critical = [task_id for task_id in missing if (new.get(task_id) or old[task_id]).critical]
+    return [f"{len(critical)} critical tasks have no result"] if critical else []
 
 
 def group_harm(new: Mapping[str, SuiteRun], old: Mapping[str, SuiteRun], shared: Sequence[str]) -> list[str]:
