@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+import harness.sandboxes
 from harness.adapters.builtin import BuiltinAgent
 from harness.errors import SetupError, StoreError
 from harness.models.endpoints import Endpoint, open_model
@@ -31,6 +32,7 @@ from skillopt.gates.screen import Secrets, plain_number, telling_number
 from skillopt.places import Place, find_taskset
 from skillopt.versions import SkillHistory, Version
 
+WARM_OPENPYXL = Path(harness.sandboxes.__file__).with_name("warm_openpyxl.py")
 Tell = Callable[[str, dict[str, Any]], None]
 
 
@@ -242,7 +244,14 @@ async def open_session(
     tasksets = [project.taskset, *project.suites.values()]
     packages = sorted({package for taskset in tasksets for package in taskset.packages})
     preload = [package for package in packages if package != "et_xmlfile"]
-    sandboxes = SandboxPool(options.sandbox, options.concurrency, packages=packages, preload=preload)
+    warm = [WARM_OPENPYXL] if "openpyxl" in packages else []
+    sandboxes = SandboxPool(
+        options.sandbox,
+        options.concurrency,
+        packages=packages,
+        modules=warm,
+        preload=[*preload, *(path.stem for path in warm)],
+    )
     async with sandboxes, checker_pool(options.sandbox, max(1, options.concurrency // 2)) as checkers:
         await sandboxes.check()
         model = open_model(options.agent, environ, store=project.store, run_id=run_id)
